@@ -1,0 +1,76 @@
+# Every target in one line; "make" alone prints them. The floors of tests that
+# the names speak of are described in docs/CONTRIBUTING.md.
+
+GO       ?= go
+DATA     ?= data
+LISTEN   ?= localhost:9092
+FUZZTIME ?= 10s
+LINES    ?= 1000000
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/moldau
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: run
+run: build ## build and serve on localhost:9092, data in ./data (LISTEN, DATA)
+	bin/moldau serve --listen $(LISTEN) --data-dir $(DATA)
+
+.PHONY: test
+test: ## every package's tests; needs nothing but Go
+	$(GO) test ./...
+
+.PHONY: race
+race: ## the same with the race detector and the costly invariants
+	$(GO) test -race -tags invariants ./...
+
+.PHONY: lint
+lint: ## go vet, then golangci-lint (built from source the first time: minutes)
+	$(GO) vet ./...
+	$(GO) tool -modfile=.ci/tools.mod golangci-lint run -c .ci/golangci.yml ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz test for FUZZTIME (10s) each
+	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+.PHONY: processes
+processes: ## the built binary as processes: real clients, kill -9, restarts
+	cd integration && $(GO) test -count=1 ./...
+
+.PHONY: cross
+cross: ## compile for linux, darwin and windows on amd64 and arm64
+	.ci/cross
+
+.PHONY: cover
+cover: ## test coverage by function, bin/cover.out
+	@mkdir -p bin
+	$(GO) test -coverprofile=bin/cover.out ./...
+	$(GO) tool cover -func=bin/cover.out | tail -1
+
+.PHONY: bench
+bench: ## benchmarks, six runs; REF=main compares with that commit (benchstat)
+	.ci/bench $(REF)
+
+.PHONY: franz-go
+franz-go: build ## franz-go's own test suite against a broker of ours (needs network)
+	compat/franz-go/run moldau
+
+.PHONY: nightly
+nightly: ## the long floors: lint, race, fuzz 5m each, LINES through every client, franz-go, bench
+	LINES=$(LINES) .ci/nightly
+
+.PHONY: apache-kafka
+apache-kafka: ## the control: fetch Apache Kafka 4.2 and serve on 127.0.0.1:19092
+	compat/apache/control start
+
+.PHONY: apache-kafka-stop
+apache-kafka-stop: ## stop the control
+	compat/apache/control stop
+
+.PHONY: apache-tools
+apache-tools: ## Apache's command-line tools, into .apache/bin
+	compat/apache/control tools
