@@ -1,0 +1,85 @@
+package protocol
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Defaults of Limits.
+const (
+	DefaultProduceBytes         = 100 << 20
+	DefaultOtherBytes           = 8 << 20
+	DefaultUnauthenticatedBytes = 512 << 10
+)
+
+// DecodeFactor is how many times the size of a frame its decoded form may
+// take: kmsg checks an array's length against the bytes left, then allocates
+// its elements, and the leanest element on the wire (a topic of Produce v12)
+// is 88 times larger in memory.
+const DecodeFactor = 90
+
+// Limits says how large a request frame may be, in bytes without its four-byte
+// size. The zero value of a field means its default.
+type Limits struct {
+	// Produce bounds requests that carry records. Default 100 MiB. Kafka's
+	// socket.request.max.bytes.
+	Produce int
+	// Other bounds every other request. Kafka has no such limit below
+	// socket.request.max.bytes; but nothing that a client sends besides
+	// records comes near the default of 8 MiB, and all of it is decoded at
+	// DecodeFactor times its size.
+	Other int
+	// Unauthenticated bounds requests of a peer that still has to
+	// authenticate. Default 512 KiB. Kafka's sasl.server.max.receive.size.
+	Unauthenticated int
+}
+
+// WithDefaults returns the limits with every zero replaced by its default.
+func (l Limits) WithDefaults() Limits {
+	return Limits{
+		Produce:         cmp.Or(l.Produce, DefaultProduceBytes),
+		Other:           min(cmp.Or(l.Other, DefaultOtherBytes), cmp.Or(l.Produce, DefaultProduceBytes)),
+		Unauthenticated: cmp.Or(l.Unauthenticated, DefaultUnauthenticatedBytes),
+	}
+}
+
+// SizeError says that a frame announces a size that is not accepted. Nothing of
+// the frame was read.
+type SizeError struct {
+	Key  int16 // The API, or -1 when the size alone was reason enough.
+	Size int64 // What the peer announced.
+	Max  int64 // What it may announce.
+}
+
+func (e *SizeError) Error() string {
+	if e.Size < MinRequestBytes {
+		return fmt.Sprintf("a request of %d bytes: is the peer speaking another protocol, or TLS to a plaintext listener?", e.Size)
+	}
+	if e.Key < 0 {
+		return fmt.Sprintf("a request of %d bytes, more than the %d allowed (socket.request.max.bytes)", e.Size, e.Max)
+	}
+	return fmt.Sprintf("a %s request of %d bytes, more than the %d allowed", kmsg.NameForKey(e.Key), e.Size, e.Max)
+}
+
+// Check refuses a frame of that size by the size alone, before its API is
+// known.
+func (l Limits) Check(size int64, authenticated bool) error {
+	most := int64(max(l.Produce, l.Other))
+	if !authenticated {
+		most = int64(l.Unauthenticated)
+	}
+	if size < MinRequestBytes || size > most {
+		return &SizeError{Key: -1, Size: size, Max: most}
+	}
+	return nil
+}
+
+// CheckAPI refuses a frame of that size for that API.
+func (l Limits) CheckAPI(key int16, size int64) error {
+	if key != int16(kmsg.Produce) && size > int64(l.Other) {
+		return &SizeError{Key: key, Size: size, Max: int64(l.Other)}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// sizeBytes is the length of the size before a frame.
+const sizeBytes = 4
+
+// freeBytes is how much buffer a frame may have before its bytes have arrived.
+// It lets a common produce request come in with one read.
+const freeBytes = 64 << 10
+
+// Reader takes request frames from a stream.
+//
+// It holds no buffer while the peer is silent: the first bytes of a frame
+// arrive in a small array, and memory is borrowed once they are there. A buffer
+// of 64 KiB is had for the asking; from there it grows fourfold at a time, when
+// it is full, so a peer that announces a large frame holds no more than that or
+// four times what it has really sent.
+//
+// One goroutine at a time may use a Reader.
+type Reader struct {
+	src   io.Reader
+	pool  *Pool
+	small [48]byte // Enough for the size and the header of a common request.
+
+	buf  *Buffer // Borrowed; nil while nothing is buffered.
+	r, w int     // buf.B[r:w] has arrived and is not taken.
+	err  error   // Of src, told once everything before it is taken.
+}
+
+// NewReader returns a Reader of the frames of src, with buffers from pool.
+func NewReader(src io.Reader, pool *Pool) *Reader {
+	return &Reader{src: src, pool: pool}
+}
+
+// Buffered is how many bytes have arrived that no frame was taken from.
+func (f *Reader) Buffered() int { return f.w - f.r }
+
+// Ready says whether a whole frame has arrived, so that Next will not block.
+func (f *Reader) Ready() bool {
+	return f.Buffered() >= sizeBytes && int64(f.Buffered()-sizeBytes) >= f.size()
+}
+
+// Next returns the next frame, without its size. It is valid until the next
+// call of Next or Release. authenticated tells which of the limits hold.
+//
+// At the end of the stream the error is io.EOF, and io.ErrUnexpectedEOF when
+// that is inside a frame.
+func (f *Reader) Next(l Limits, authenticated bool) ([]byte, error) {
+	f.Release()
+	if err := f.need(sizeBytes); err != nil {
+		return nil, err
+	}
+	size := f.size()
+	if err := l.Check(size, authenticated); err != nil {
+		return nil, err
+	}
+	if err := f.need(sizeBytes + 2); err != nil {
+		return nil, err
+	}
+	key := int16(binary.BigEndian.Uint16(f.buf.B[f.r+sizeBytes:]))
+	if err := l.CheckAPI(key, size); err != nil {
+		return nil, err
+	}
+	if err := f.need(sizeBytes + int(size)); err != nil {
+		return nil, err
+	}
+	frame := f.buf.B[f.r+sizeBytes : f.r+sizeBytes+int(size)]
+	f.r += sizeBytes + int(size)
+	return frame[:len(frame):len(frame)], nil
+}
+
+// Release gives the buffer back when nothing is left in it. The last frame is
+// no longer valid then. Next does the same; a caller about to do something
+// else may call it earlier.
+func (f *Reader) Release() {
+	if f.buf != nil && f.r == f.w {
+		f.pool.Put(f.buf)
+		f.buf, f.r, f.w = nil, 0, 0
+	}
+}
+
+// Close gives the buffer back with whatever is in it.
+func (f *Reader) Close() {
+	f.pool.Put(f.buf)
+	f.buf, f.r, f.w = nil, 0, 0
+}
+
+// Unread puts a byte that the caller took from the stream itself before all
+// that has not been read from it. Nothing may be buffered.
+func (f *Reader) Unread(b byte) {
+	f.Release()
+	if f.buf != nil {
+		panic("BUG: protocol: a byte read past buffered ones")
+	}
+	f.buf = f.pool.Get(SmallBuffer)
+	f.buf.B[0] = b
+	f.r, f.w = 0, 1
+}
+
+func (f *Reader) size() int64 {
+	return int64(int32(binary.BigEndian.Uint32(f.buf.B[f.r:])))
+}
+
+// need blocks until n bytes are buffered.
+func (f *Reader) need(n int) error {
+	for f.Buffered() < n {
+		if err := f.fill(n); err != nil {
+			if err == io.EOF && f.Buffered() > 0 {
+				return io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// fill reads at least one byte towards the n that are needed.
+func (f *Reader) fill(n int) error {
+	if f.err != nil {
+		return f.err
+	}
+	if f.buf == nil {
+		got, err := f.src.Read(f.small[:])
+		if got > 0 {
+			f.buf = f.pool.Get(SmallBuffer)
+			f.r, f.w = 0, copy(f.buf.B, f.small[:got])
+		}
+		return f.note(got, err)
+	}
+	f.makeRoom(n)
+	// A large frame is read to its end and no further, or the start of the
+	// next would have to be moved.
+	end := len(f.buf.B)
+	if n > SmallBuffer {
+		end = min(end, f.r+n)
+	}
+	got, err := f.src.Read(f.buf.B[f.w:end])
+	f.w += got
+	return f.note(got, err)
+}
+
+// note keeps an error for later when bytes came with it.
+func (f *Reader) note(got int, err error) error {
+	if got == 0 {
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		return err
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	f.err = err
+	return nil
+}
+
+// makeRoom sees that there is space behind w for at least one of the n bytes
+// that are needed from r on.
+func (f *Reader) makeRoom(n int) {
+	switch {
+	case f.r+n <= len(f.buf.B):
+		return
+	case n <= len(f.buf.B):
+		f.w = copy(f.buf.B, f.buf.B[f.r:f.w])
+		f.r = 0
+	case f.w == len(f.buf.B) || len(f.buf.B) < freeBytes:
+		bigger := f.pool.Get(min(n, max(freeBytes, len(f.buf.B)<<classStep)))
+		f.w = copy(bigger.B, f.buf.B[f.r:f.w])
+		f.r = 0
+		f.pool.Put(f.buf)
+		f.buf = bigger
+	}
+}
+
+// ReadFrame reads one frame of at most limit bytes into memory of its own,
+// which grows only with the bytes that arrive. It is for the ends of a
+// connection that do not serve: clients, peers and tests.
+func ReadFrame(r io.Reader, limit int) ([]byte, error) {
+	var head [sizeBytes]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(int32(binary.BigEndian.Uint32(head[:])))
+	if size < 0 || size > int64(limit) {
+		return nil, &SizeError{Key: -1, Size: size, Max: int64(limit)}
+	}
+	frame := make([]byte, 0, min(size, SmallBuffer))
+	for int64(len(frame)) < size {
+		if len(frame) == cap(frame) {
+			grown := make([]byte, len(frame), min(size, 4*int64(cap(frame))))
+			copy(grown, frame)
+			frame = grown
+		}
+		n, err := io.ReadFull(r, frame[len(frame):cap(frame)])
+		frame = frame[:len(frame)+n]
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return frame, nil
+}

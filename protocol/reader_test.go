@@ -1,0 +1,180 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+)
+
+// frameOf makes a frame with its size: a Produce request as far as the limits
+// look, so that any size up to theirs is allowed.
+func frameOf(size int, fill byte) []byte {
+	f := binary.BigEndian.AppendUint32(nil, uint32(size))
+	f = append(f, 0, 0)
+	return append(f, bytes.Repeat([]byte{fill}, size-2)...)
+}
+
+// TestReaderTakesEveryFrame reads streams of frames of all kinds of sizes, cut
+// into pieces of all kinds of sizes, and wants the same frames in order.
+func TestReaderTakesEveryFrame(t *testing.T) {
+	var pool Pool
+	limits := Limits{}.WithDefaults()
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.OneOf(
+			rapid.IntRange(MinRequestBytes, 200),
+			rapid.SampledFrom([]int{40, 44, 45, 4091, 4092, 4093, 4096, 16<<10 - 4, 16 << 10, 64<<10 - 4, 64 << 10, 64<<10 + 1, 300_000}),
+		), 1, 8).Draw(t, "sizes")
+		var stream []byte
+		for i, n := range sizes {
+			stream = append(stream, frameOf(n, byte(i+1))...)
+		}
+		src := &chunks{rest: stream, next: func() int { return rapid.SampledFrom([]int{1, 3, 47, 48, 49, 5000, 1 << 20}).Draw(t, "chunk") }}
+		r := NewReader(src, &pool)
+		defer r.Close()
+		for i, n := range sizes {
+			frame, err := r.Next(limits, true)
+			if err != nil {
+				t.Fatalf("frame %d: %v", i, err)
+			}
+			if want := frameOf(n, byte(i+1))[sizeBytes:]; !bytes.Equal(frame, want) {
+				t.Fatalf("frame %d has %d bytes or other content, want %d", i, len(frame), n)
+			}
+			r.Release()
+		}
+		if _, err := r.Next(limits, true); err != io.EOF {
+			t.Fatalf("after the last frame: %v", err)
+		}
+		if r.buf != nil {
+			t.Fatal("holds a buffer with nothing in it")
+		}
+	})
+}
+
+// chunks is a stream that arrives in pieces.
+type chunks struct {
+	rest []byte
+	next func() int
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.next())], c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func TestReaderErrors(t *testing.T) {
+	limits := Limits{}.WithDefaults()
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		src  io.Reader
+		want error
+	}{
+		"nothing":             {bytes.NewReader(nil), io.EOF},
+		"half a size":         {bytes.NewReader([]byte{0, 0}), io.ErrUnexpectedEOF},
+		"half a frame":        {bytes.NewReader(frameOf(100, 1)[:50]), io.ErrUnexpectedEOF},
+		"half a large frame":  {bytes.NewReader(frameOf(1<<20, 1)[:1<<19]), io.ErrUnexpectedEOF},
+		"an error in a frame": {io.MultiReader(bytes.NewReader(frameOf(100, 1)[:50]), iotest.ErrReader(broken)), broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReader(tc.src, new(Pool))
+			if _, err := r.Next(limits, true); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestReaderMemoryFollowsArrivedBytes announces the largest frame and sends a
+// little of it: what the reader holds is bounded by that little.
+func TestReaderMemoryFollowsArrivedBytes(t *testing.T) {
+	for _, arrived := range []int{10, 50, 5_000, 100_000, 1 << 20, 5 << 20} {
+		t.Run(fmt.Sprint(arrived), func(t *testing.T) {
+			stream := frameOf(100<<20, 1)[:arrived]
+			r := NewReader(bytes.NewReader(stream), new(Pool))
+			_, err := r.Next(Limits{}.WithDefaults(), true)
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatal(err)
+			}
+			if held, most := len(r.buf.B), max(freeBytes, 4*arrived); held > most {
+				t.Errorf("holds %d bytes, want at most %d", held, most)
+			}
+		})
+	}
+}
+
+// TestReaderRefusesBeforeReading gives an oversize frame and wants it refused
+// with no more read than its size and its API.
+func TestReaderRefusesBeforeReading(t *testing.T) {
+	limits := Limits{Other: 1000}.WithDefaults()
+	metadata := binary.BigEndian.AppendUint32(nil, 1001)
+	metadata = append(metadata, 0, 3)
+	giant := binary.BigEndian.AppendUint32(nil, 1<<31-1)
+	for name, in := range map[string][]byte{"for its API": metadata, "for any": giant} {
+		t.Run(name, func(t *testing.T) {
+			// The stream ends after these bytes: to need more would be ErrUnexpectedEOF.
+			_, err := NewReader(bytes.NewReader(in), new(Pool)).Next(limits, true)
+			if _, ok := errors.AsType[*SizeError](err); !ok {
+				t.Errorf("error %v, want a SizeError", err)
+			}
+		})
+	}
+}
+
+func TestReaderUnread(t *testing.T) {
+	stream := frameOf(20, 1)
+	r := NewReader(bytes.NewReader(stream[1:]), new(Pool))
+	r.Unread(stream[0])
+	frame, err := r.Next(Limits{}.WithDefaults(), true)
+	if err != nil || !bytes.Equal(frame, stream[sizeBytes:]) {
+		t.Errorf("%x, %v", frame, err)
+	}
+}
+
+func TestReadFrame(t *testing.T) {
+	for _, size := range []int{10, 4095, 4096, 4097, 100_000} {
+		frame, err := ReadFrame(iotest.HalfReader(bytes.NewReader(frameOf(size, 1))), 1<<20)
+		if err != nil || !bytes.Equal(frame, frameOf(size, 1)[sizeBytes:]) {
+			t.Errorf("size %d: %d bytes, %v", size, len(frame), err)
+		}
+	}
+	if _, err := ReadFrame(bytes.NewReader(frameOf(100, 1)[:60]), 1<<20); err != io.ErrUnexpectedEOF {
+		t.Errorf("short frame: %v", err)
+	}
+	if _, err := ReadFrame(bytes.NewReader(frameOf(100, 1)), 99); err == nil {
+		t.Error("took a frame larger than the limit")
+	}
+}
+
+// FuzzReader feeds any bytes and holds the reader to two things: it never
+// returns a frame that was not sent, and never holds much more than has come.
+func FuzzReader(f *testing.F) {
+	f.Add(append(frameOf(20, 1), frameOf(5000, 2)...), uint8(7))
+	f.Add([]byte{0x7f, 0xff, 0xff, 0xff, 0, 0}, uint8(1))
+	f.Fuzz(func(t *testing.T, in []byte, chunk uint8) {
+		src := &chunks{rest: in, next: func() int { return int(chunk) + 1 }}
+		r := NewReader(src, new(Pool))
+		at := 0
+		for {
+			frame, err := r.Next(Limits{}.WithDefaults(), true)
+			if r.buf != nil && len(r.buf.B) > max(freeBytes, 4*len(in)) {
+				t.Fatalf("holds %d bytes of %d", len(r.buf.B), len(in))
+			}
+			if err != nil {
+				return
+			}
+			if at+4+len(frame) > len(in) || !bytes.Equal(frame, in[at+4:at+4+len(frame)]) {
+				t.Fatalf("frame at %d is not what was sent", at)
+			}
+			at += 4 + len(frame)
+		}
+	})
+}
