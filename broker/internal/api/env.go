@@ -1,0 +1,66 @@
+package api
+
+import (
+	"log/slog"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/protocol"
+)
+
+// Env is what handlers use of the rest of the broker. It is filled in once, by
+// package broker, and not changed while calls are served; any goroutine may
+// use it. Tests fill in only what the handler under test needs.
+type Env struct {
+	// NodeID is this broker's node.id.
+	NodeID int32
+	// ClusterID is the id that the data directory was formatted with.
+	ClusterID string
+	// Logger gets what someone may have to act on, never one line per call.
+	Logger *slog.Logger
+	// Buffers lends memory for encoded responses. Nil allocates it.
+	Buffers *protocol.Pool
+
+	// Authorize decides whether a principal may do that to the resource of
+	// that kind and name. Nil allows everything, as Kafka does without an
+	// authorizer. Handlers call May.
+	Authorize func(conn *Conn, op kmsg.ACLOperation, kind kmsg.ACLResourceType, name string) bool
+	// Features tells what the cluster has finalized. Nil is a broker without
+	// features, of an epoch not known yet.
+	Features func() Features
+
+	// Audit, if not nil, sees every response that passes through kmsg before
+	// it is encoded. Tests use it to hold handlers to rules that no single
+	// handler's test would check.
+	Audit func(*Call, kmsg.Response)
+}
+
+// ClusterName is the name of the one resource of kind cluster.
+const ClusterName = "kafka-cluster"
+
+// May says whether the principal of conn may do that to the resource.
+func (e *Env) May(conn *Conn, op kmsg.ACLOperation, kind kmsg.ACLResourceType, name string) bool {
+	return e.Authorize == nil || e.Authorize(conn, op, kind, name)
+}
+
+// MayTopic says whether the principal of conn may do that to the topic.
+func (e *Env) MayTopic(conn *Conn, op kmsg.ACLOperation, topic string) bool {
+	return e.May(conn, op, kmsg.ACLResourceTypeTopic, topic)
+}
+
+// MayGroup says whether the principal of conn may do that to the group.
+func (e *Env) MayGroup(conn *Conn, op kmsg.ACLOperation, group string) bool {
+	return e.May(conn, op, kmsg.ACLResourceTypeGroup, group)
+}
+
+// MayCluster says whether the principal of conn may do that to the cluster.
+func (e *Env) MayCluster(conn *Conn, op kmsg.ACLOperation) bool {
+	return e.May(conn, op, kmsg.ACLResourceTypeCluster, ClusterName)
+}
+
+func (e *Env) features() Features {
+	if e.Features == nil {
+		return Features{Epoch: -1}
+	}
+	return e.Features()
+}

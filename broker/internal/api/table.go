@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// routes lists every API that the broker serves, the versions of each and the
+// right that it takes. The ApiVersions answer is made from it, so what is
+// advertised is what is served.
+//
+// The highest version is that of Kafka 4.2, not kmsg's, which is ahead; the
+// lowest is as low as costs nothing, below Kafka 4's where kmsg still decodes
+// what older clients send.
+var routes = table(map[kmsg.Key]route{
+	kmsg.ApiVersions: on(0, 4, nothing, apiVersions).everywhere().beforeLogin(),
+})
+
+// need is the right that an API takes: the operation, and the kind of resource
+// that it is asked for. An API that takes several names the one without which
+// nothing is answered; the handler asks Env.May for each resource by name.
+type need struct {
+	operation kmsg.ACLOperation
+	resource  kmsg.ACLResourceType
+}
+
+// nothing says that an API is open to everyone who may connect.
+var nothing = need{kmsg.ACLOperationAny, kmsg.ACLResourceTypeAny}
+
+// route is how one API is served.
+type route struct {
+	min, max      int16
+	advertisedMin int16 // min, but for Produce.
+	need          need
+	onBroker      bool // Served on client listeners,
+	onController  bool // on controller listeners,
+	early         bool // and before the client has authenticated.
+	serve         func(context.Context, *Env, *Call) (Answer, error)
+}
+
+// on makes the route of one API; the handler's own signature says which.
+func on[Q kmsg.Request, R kmsg.Response](min, max int16, n need, h func(context.Context, *Env, *Call, Q) (R, error)) route {
+	return raw(min, max, n, func(ctx context.Context, env *Env, call *Call) (Answer, error) {
+		req, err := decode(call)
+		if err != nil {
+			return Answer{}, err
+		}
+		resp, err := h(ctx, env, call, req.(Q))
+		if err != nil {
+			return Answer{}, err
+		}
+		return env.encode(call, call.Version, resp), nil
+	})
+}
+
+// raw makes the route of an API that reads its own request and makes its own
+// answer.
+func raw(min, max int16, n need, serve func(context.Context, *Env, *Call) (Answer, error)) route {
+	return route{min: min, max: max, advertisedMin: min, need: n, onBroker: true, serve: serve}
+}
+
+// everywhere serves the API on controller listeners too.
+func (r route) everywhere() route {
+	r.onController = true
+	return r
+}
+
+// controllerOnly serves the API on controller listeners and nowhere else.
+func (r route) controllerOnly() route {
+	r.onBroker, r.onController = false, true
+	return r
+}
+
+// beforeLogin serves the API to peers that have not authenticated.
+func (r route) beforeLogin() route {
+	r.early = true
+	return r
+}
+
+// advertise tells clients of a lower version than is served.
+func (r route) advertise(min int16) route {
+	r.advertisedMin = min
+	return r
+}
+
+func (r route) servedOn(c *Conn) bool {
+	if c.Controller {
+		return r.onController
+	}
+	return r.onBroker
+}
+
+func (r route) advertised(key int16) kmsg.ApiVersionsResponseApiKey {
+	k := kmsg.NewApiVersionsResponseApiKey()
+	k.ApiKey, k.MinVersion, k.MaxVersion = key, r.advertisedMin, r.max
+	return k
+}
+
+// table keys the routes as requests carry their keys.
+func table(routes map[kmsg.Key]route) map[int16]route {
+	t := make(map[int16]route, len(routes))
+	for key, r := range routes {
+		t[key.Int16()] = r
+	}
+	return t
+}
