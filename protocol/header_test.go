@@ -149,6 +149,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestSizeErrorGuessesTheProtocol(t *testing.T) {
+	for first, want := range map[string]string{
+		"\x16\x03\x01\x02": "TLS handshake",
+		"GET ":             "HTTP request",
+		"\x7f\xff\xff\xff": "more than the",
+		"\xff\xff\xff\xff": "fewer than a request has",
+	} {
+		r := NewReader(strings.NewReader(first+"rest"), new(Pool), nil)
+		if _, err := r.Next(Limits{}.WithDefaults(), true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", first, err, want)
+		}
+	}
+}
+
 // FuzzRequestHeader holds the parser to its contract on any bytes: it takes a
 // prefix, and what it understood it can write again.
 func FuzzRequestHeader(f *testing.F) {

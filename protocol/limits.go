@@ -54,13 +54,27 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
+	what := "a request"
+	if e.Key >= 0 {
+		what = "a " + kmsg.NameForKey(e.Key) + " request"
+	}
 	if e.Size < MinRequestBytes {
-		return fmt.Sprintf("a request of %d bytes: is the peer speaking another protocol, or TLS to a plaintext listener?", e.Size)
+		return fmt.Sprintf("%s of %d bytes, fewer than a request has%s", what, e.Size, e.hint())
 	}
-	if e.Key < 0 {
-		return fmt.Sprintf("a request of %d bytes, more than the %d allowed (socket.request.max.bytes)", e.Size, e.Max)
+	return fmt.Sprintf("%s of %d bytes, more than the %d allowed%s", what, e.Size, e.Max, e.hint())
+}
+
+// hint guesses what the four bytes of an absurd size really are: a client that
+// speaks another protocol is the most common cause.
+func (e *SizeError) hint() string {
+	first := string([]byte{byte(e.Size >> 24), byte(e.Size >> 16), byte(e.Size >> 8), byte(e.Size)})
+	switch {
+	case first[0] == 0x16 && first[1] == 3, first[0] == 0x15 && first[1] == 3:
+		return " (they are the beginning of a TLS handshake: is the client's security.protocol SSL, and this listener's not?)"
+	case first == "GET " || first == "POST" || first == "HEAD" || first == "PUT ":
+		return " (they are the beginning of an HTTP request: this port speaks Kafka's protocol)"
 	}
-	return fmt.Sprintf("a %s request of %d bytes, more than the %d allowed", kmsg.NameForKey(e.Key), e.Size, e.Max)
+	return ""
 }
 
 // Check refuses a frame of that size by the size alone, before its API is

@@ -23,18 +23,28 @@ const freeBytes = 64 << 10
 //
 // One goroutine at a time may use a Reader.
 type Reader struct {
-	src   io.Reader
-	pool  *Pool
-	small [48]byte // Enough for the size and the header of a common request.
+	src     io.Reader
+	pool    *Pool
+	reserve Reserve
+	small   [48]byte // Enough for the size and the header of a common request.
 
 	buf  *Buffer // Borrowed; nil while nothing is buffered.
 	r, w int     // buf.B[r:w] has arrived and is not taken.
 	err  error   // Of src, told once everything before it is taken.
 }
 
+// Reserve is asked before a Reader takes n bytes of buffer beyond what every
+// connection may have, and told with a negative n when they are given back. It
+// may block, or refuse with an error, which Next returns.
+type Reserve func(n int) error
+
 // NewReader returns a Reader of the frames of src, with buffers from pool.
-func NewReader(src io.Reader, pool *Pool) *Reader {
-	return &Reader{src: src, pool: pool}
+// A nil reserve allows any that the limits of Next allow.
+func NewReader(src io.Reader, pool *Pool, reserve Reserve) *Reader {
+	if reserve == nil {
+		reserve = func(int) error { return nil }
+	}
+	return &Reader{src: src, pool: pool, reserve: reserve}
 }
 
 // Buffered is how many bytes have arrived that no frame was taken from.
@@ -79,16 +89,24 @@ func (f *Reader) Next(l Limits, authenticated bool) ([]byte, error) {
 // else may call it earlier.
 func (f *Reader) Release() {
 	if f.buf != nil && f.r == f.w {
-		f.pool.Put(f.buf)
-		f.buf, f.r, f.w = nil, 0, 0
+		f.Close()
 	}
 }
 
 // Close gives the buffer back with whatever is in it.
 func (f *Reader) Close() {
+	if f.buf == nil {
+		return
+	}
+	if n := beyondFree(f.buf); n > 0 {
+		f.reserve(-n) //nolint:errcheck // Giving back cannot fail.
+	}
 	f.pool.Put(f.buf)
 	f.buf, f.r, f.w = nil, 0, 0
 }
+
+// beyondFree is how many bytes of b have to be reserved.
+func beyondFree(b *Buffer) int { return max(0, len(b.B)-freeBytes) }
 
 // Unread puts a byte that the caller took from the stream itself before all
 // that has not been read from it. Nothing may be buffered.
@@ -132,7 +150,9 @@ func (f *Reader) fill(n int) error {
 		}
 		return f.note(got, err)
 	}
-	f.makeRoom(n)
+	if err := f.makeRoom(n); err != nil {
+		return err
+	}
 	// A large frame is read to its end and no further, or the start of the
 	// next would have to be moved.
 	end := len(f.buf.B)
@@ -161,20 +181,31 @@ func (f *Reader) note(got int, err error) error {
 
 // makeRoom sees that there is space behind w for at least one of the n bytes
 // that are needed from r on.
-func (f *Reader) makeRoom(n int) {
+func (f *Reader) makeRoom(n int) error {
 	switch {
 	case f.r+n <= len(f.buf.B):
-		return
 	case n <= len(f.buf.B):
 		f.w = copy(f.buf.B, f.buf.B[f.r:f.w])
 		f.r = 0
 	case f.w == len(f.buf.B) || len(f.buf.B) < freeBytes:
-		bigger := f.pool.Get(min(n, max(freeBytes, len(f.buf.B)<<classStep)))
-		f.w = copy(bigger.B, f.buf.B[f.r:f.w])
-		f.r = 0
-		f.pool.Put(f.buf)
-		f.buf = bigger
+		return f.grow(min(n, max(freeBytes, len(f.buf.B)<<classStep)))
 	}
+	return nil
+}
+
+func (f *Reader) grow(n int) error {
+	bigger := f.pool.Get(n)
+	if more := beyondFree(bigger) - beyondFree(f.buf); more > 0 {
+		if err := f.reserve(more); err != nil {
+			f.pool.Put(bigger)
+			return err
+		}
+	}
+	f.w = copy(bigger.B, f.buf.B[f.r:f.w])
+	f.r = 0
+	f.pool.Put(f.buf)
+	f.buf = bigger
+	return nil
 }
 
 // ReadFrame reads one frame of at most limit bytes into memory of its own,

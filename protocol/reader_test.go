@@ -35,8 +35,8 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 			stream = append(stream, frameOf(n, byte(i+1))...)
 		}
 		src := &chunks{rest: stream, next: func() int { return rapid.SampledFrom([]int{1, 3, 47, 48, 49, 5000, 1 << 20}).Draw(t, "chunk") }}
-		r := NewReader(src, &pool)
-		defer r.Close()
+		reserved := 0
+		r := NewReader(src, &pool, func(n int) error { reserved += n; return nil })
 		for i, n := range sizes {
 			frame, err := r.Next(limits, true)
 			if err != nil {
@@ -52,6 +52,9 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 		}
 		if r.buf != nil {
 			t.Fatal("holds a buffer with nothing in it")
+		}
+		if reserved != 0 {
+			t.Fatalf("still has %d bytes reserved", reserved)
 		}
 	})
 }
@@ -85,7 +88,7 @@ func TestReaderErrors(t *testing.T) {
 		"an error in a frame": {io.MultiReader(bytes.NewReader(frameOf(100, 1)[:50]), iotest.ErrReader(broken)), broken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewReader(tc.src, new(Pool))
+			r := NewReader(tc.src, new(Pool), nil)
 			if _, err := r.Next(limits, true); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
@@ -99,7 +102,7 @@ func TestReaderMemoryFollowsArrivedBytes(t *testing.T) {
 	for _, arrived := range []int{10, 50, 5_000, 100_000, 1 << 20, 5 << 20} {
 		t.Run(fmt.Sprint(arrived), func(t *testing.T) {
 			stream := frameOf(100<<20, 1)[:arrived]
-			r := NewReader(bytes.NewReader(stream), new(Pool))
+			r := NewReader(bytes.NewReader(stream), new(Pool), nil)
 			_, err := r.Next(Limits{}.WithDefaults(), true)
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatal(err)
@@ -121,7 +124,7 @@ func TestReaderRefusesBeforeReading(t *testing.T) {
 	for name, in := range map[string][]byte{"for its API": metadata, "for any": giant} {
 		t.Run(name, func(t *testing.T) {
 			// The stream ends after these bytes: to need more would be ErrUnexpectedEOF.
-			_, err := NewReader(bytes.NewReader(in), new(Pool)).Next(limits, true)
+			_, err := NewReader(bytes.NewReader(in), new(Pool), nil).Next(limits, true)
 			if _, ok := errors.AsType[*SizeError](err); !ok {
 				t.Errorf("error %v, want a SizeError", err)
 			}
@@ -129,9 +132,38 @@ func TestReaderRefusesBeforeReading(t *testing.T) {
 	}
 }
 
+func TestReaderReserves(t *testing.T) {
+	refused := errors.New("no memory left")
+	for name, tc := range map[string]struct {
+		size, budget int
+		want         error
+	}{
+		"small frames are free":  {freeBytes - sizeBytes, 0, nil},
+		"a large one is counted": {freeBytes, 1 << 20, nil},
+		"and may be refused":     {freeBytes, 1000, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := tc.budget
+			r := NewReader(bytes.NewReader(frameOf(tc.size, 1)), new(Pool), func(n int) error {
+				if n > left {
+					return refused
+				}
+				left -= n
+				return nil
+			})
+			if _, err := r.Next(Limits{}.WithDefaults(), true); !errors.Is(err, tc.want) {
+				t.Fatalf("error %v, want %v", err, tc.want)
+			}
+			if r.Close(); left != tc.budget {
+				t.Errorf("%d of %d left after all was given back", left, tc.budget)
+			}
+		})
+	}
+}
+
 func TestReaderUnread(t *testing.T) {
 	stream := frameOf(20, 1)
-	r := NewReader(bytes.NewReader(stream[1:]), new(Pool))
+	r := NewReader(bytes.NewReader(stream[1:]), new(Pool), nil)
 	r.Unread(stream[0])
 	frame, err := r.Next(Limits{}.WithDefaults(), true)
 	if err != nil || !bytes.Equal(frame, stream[sizeBytes:]) {
@@ -161,7 +193,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte{0x7f, 0xff, 0xff, 0xff, 0, 0}, uint8(1))
 	f.Fuzz(func(t *testing.T, in []byte, chunk uint8) {
 		src := &chunks{rest: in, next: func() int { return int(chunk) + 1 }}
-		r := NewReader(src, new(Pool))
+		r := NewReader(src, new(Pool), nil)
 		at := 0
 		for {
 			frame, err := r.Next(Limits{}.WithDefaults(), true)
