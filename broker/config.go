@@ -1,0 +1,44 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/moldau-broker/moldau/logstore/vfs"
+)
+
+// Config says how a broker runs. Only Dir is needed: the rest of the zero value
+// is a cluster of one node that serves PLAINTEXT on localhost:9092.
+type Config struct {
+	// Dir is the data directory; an empty or missing one is formatted. It wins
+	// over Kafka's log.dirs.
+	Dir string
+	// Listen, when not empty, is the HOST:PORT of the one client listener; port 0
+	// takes a free one. It wins over Kafka's listeners and advertised.listeners.
+	Listen string
+	// Settings are Kafka's broker settings by Kafka's names (server.properties).
+	// Names that Kafka does not know are warned about and ignored.
+	Settings map[string]string
+	// ClusterID is the id that an empty directory is formatted with, and that a
+	// formatted one must have. Empty takes what is there, or a random one.
+	ClusterID string
+
+	// FS is the file system of Dir. Default vfs.OS.
+	FS vfs.FS
+	// ListenFunc opens a listener. Default net.Listen.
+	ListenFunc func(network, address string) (net.Listener, error)
+	// DialFunc connects to another node. Default net.Dialer. Nothing dials while
+	// a cluster is one node; it is the only way out for later.
+	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+	// Logger gets the broker's log. Default: none.
+	Logger *slog.Logger
+	// Metrics gets the broker's metrics. Default: a registry of its own, which
+	// the admin listener serves.
+	Metrics prometheus.Registerer
+	// Gatherer is what the admin listener serves at /metrics. Default: Metrics,
+	// if it is a Gatherer.
+	Gatherer prometheus.Gatherer
+}
