@@ -151,7 +151,7 @@ type cluster struct {
 
 func newCluster(n int, cfg Config) *cluster {
 	c := &cluster{
-		now: time.Unix(1000, 0), cfg: cfg, batch: 100, brokers: Brokers{},
+		now: time.Unix(1000, 0), cfg: cfg, batch: 100,
 		part:  Assigned{Leader: -1, LeaderEpoch: 0, PartitionEpoch: 0},
 		acked: map[string]int64{}, sometime: map[string]int{},
 		trace: func(string, ...any) {},
@@ -192,12 +192,16 @@ func (c *cluster) crash(m *member, lose int) {
 }
 
 func (c *cluster) setBroker(id int32, b Broker) {
-	next := Brokers{}
-	for k, v := range c.brokers {
-		next[k] = v
-	}
-	next[id] = b
+	b.ID = id
+	next := slices.DeleteFunc(slices.Clone(c.brokers), func(o Broker) bool { return o.ID == id })
+	next = append(next, b)
+	slices.SortFunc(next, func(a, b Broker) int { return int(a.ID - b.ID) })
 	c.brokers = next
+}
+
+func (c *cluster) broker(id int32) Broker {
+	b, _ := c.brokers.find(id)
+	return b
 }
 
 // publish tells every member that listens what the controller decided.
@@ -238,7 +242,7 @@ func (c *cluster) settle(m *member) Verdict {
 	case p.LeaderEpoch != c.part.LeaderEpoch, p.PartitionEpoch != c.part.PartitionEpoch, c.part.Leader != m.id:
 		ans.Verdict = Unsettled
 	case slices.ContainsFunc(p.ISR, func(x Member) bool {
-		b := c.brokers[x.ID]
+		b := c.broker(x.ID)
 		return b.Fenced || x.BrokerEpoch >= 0 && x.BrokerEpoch != b.Epoch
 	}):
 		ans.Verdict = Reverted

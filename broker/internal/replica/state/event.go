@@ -1,5 +1,10 @@
 package state
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Event is what a State is stepped with: one of the types of this file.
 type Event interface{ event() }
 
@@ -18,15 +23,24 @@ type Assigned struct {
 	Adding         []int32 // Of Replicas: not yet counted on by a reassignment.
 }
 
-// Brokers is what the metadata says of the other brokers. The map is shared
-// between partitions and never changed.
-type Brokers map[int32]Broker
+// Brokers is what the metadata says of all brokers, in the order of their ids. It
+// is shared between partitions and never changed.
+type Brokers []Broker
 
 // Broker is one registered broker.
 type Broker struct {
+	ID           int32
 	Epoch        int64 // Offset of its registration; another for each incarnation.
 	Fenced       bool
 	ShuttingDown bool // In controlled shutdown.
+}
+
+func (b Brokers) find(id int32) (Broker, bool) {
+	i, ok := slices.BinarySearchFunc(b, id, func(b Broker, id int32) int { return cmp.Compare(b.ID, id) })
+	if !ok {
+		return Broker{}, false
+	}
+	return b[i], true
 }
 
 // Tuned changes the settings while running.

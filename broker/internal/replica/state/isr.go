@@ -31,7 +31,7 @@ func (s *State) maximalISR() int {
 // eligible reports whether a follower may join the ISR: alive, staying, and the
 // incarnation that fetched is the one registered (KIP-903, B-6).
 func (s *State) eligible(p *Progress) bool {
-	b, ok := s.brokers[p.ID]
+	b, ok := s.brokers.find(p.ID)
 	return ok && !b.Fenced && !b.ShuttingDown && p.HasEpoch && (p.BrokerEpoch == -1 || p.BrokerEpoch == b.Epoch)
 }
 
@@ -80,7 +80,7 @@ func (s *State) propose(isr []int32, adds int32, eff *Effects) {
 	for _, id := range isr {
 		m := Member{ID: id, BrokerEpoch: -1}
 		if id == s.node {
-			if b, ok := s.brokers[id]; ok {
+			if b, ok := s.brokers.find(id); ok {
 				m.BrokerEpoch = b.Epoch
 			}
 		} else if i := indexOf(s.followers, id); i >= 0 && s.followers[i].HasEpoch {

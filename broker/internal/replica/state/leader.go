@@ -235,7 +235,7 @@ func (s *State) followerFetched(now time.Time, ev FollowerFetched) Effects {
 		eff.Err = &UnknownReplicaError{Replica: ev.Replica, Epoch: s.known.LeaderEpoch, HasEpoch: ev.HasEpoch}
 		return eff
 	}
-	b, ok := s.brokers[ev.Replica]
+	b, ok := s.brokers.find(ev.Replica)
 	if ok && !b.Fenced && ev.BrokerEpoch != -1 && b.Epoch > ev.BrokerEpoch {
 		eff.Err = &StaleBrokerError{Replica: ev.Replica, Got: ev.BrokerEpoch, Have: b.Epoch}
 		return eff
@@ -257,7 +257,7 @@ func (s *State) LowWatermark() int64 {
 	low := s.start
 	for i := range s.followers {
 		p := &s.followers[i]
-		if b, ok := s.brokers[p.ID]; ok && !b.Fenced {
+		if b, ok := s.brokers.find(p.ID); ok && !b.Fenced {
 			low = min(low, p.LogStart)
 		}
 	}

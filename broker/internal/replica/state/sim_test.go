@@ -171,7 +171,7 @@ func (s *simulation) fence(m *member) {
 	if leader == m.id {
 		leader = -1
 		for _, id := range isr {
-			if !s.brokers[id].Fenced {
+			if !s.broker(id).Fenced {
 				leader = id
 				break
 			}

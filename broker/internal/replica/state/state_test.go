@@ -11,7 +11,7 @@ import (
 
 var epoch0 = time.Unix(5000, 0)
 
-var alive = Brokers{1: {Epoch: 11}, 2: {Epoch: 12}, 3: {Epoch: 13}}
+var alive = Brokers{{ID: 1, Epoch: 11}, {ID: 2, Epoch: 12}, {ID: 3, Epoch: 13}}
 
 func testConfig() Config {
 	return Config{MinISR: 1, LagTime: 30 * time.Second, Backoff: time.Second}
@@ -94,8 +94,8 @@ func TestEligible(t *testing.T) {
 		"registered":             {alive, 12, true},
 		"without a broker epoch": {alive, -1, true},
 		"newer than we know":     {alive, 99, false},
-		"fenced":                 {Brokers{2: {Epoch: 12, Fenced: true}}, 12, false},
-		"shutting down":          {Brokers{2: {Epoch: 12, ShuttingDown: true}}, 12, false},
+		"fenced":                 {Brokers{{ID: 2, Epoch: 12, Fenced: true}}, 12, false},
+		"shutting down":          {Brokers{{ID: 2, Epoch: 12, ShuttingDown: true}}, 12, false},
 		"unregistered":           {Brokers{}, 12, false},
 	} {
 		t.Run(name, func(t *testing.T) {
