@@ -34,31 +34,35 @@ type Layers struct {
 type Entry struct {
 	Name   string // The setting's name in that layer: a topic setting's synonyms have others.
 	Value  string
-	Null   bool
 	Source Source
 }
 
-// BrokerEntries lists the values of a broker setting, strongest first. Names
-// that mean the same in other units (log.retention.ms, .minutes, .hours) are
-// looked at too, as Kafka does.
-func (l Layers) BrokerEntries(d *Def) []Entry {
-	return l.entries(brokerSynonyms(d.Name))
+// BrokerSynonyms lists the values of a broker setting, strongest first, as
+// DescribeConfigs does: names that mean the same in other units
+// (log.retention.ms, .minutes, .hours) stand in the list only behind a value of
+// the setting's own name.
+func (l Layers) BrokerSynonyms(name string) []Entry {
+	all := l.entries(brokerSynonyms(name))
+	for i, e := range all {
+		if e.Name == name {
+			return all[i:]
+		}
+	}
+	return nil
 }
 
-// TopicEntries lists the values of a topic setting, strongest first.
-func (l Layers) TopicEntries(d *Def) []Entry {
+// TopicSynonyms lists the values of a topic setting, strongest first, as
+// DescribeConfigs does: the topic's own, then those of the broker setting that
+// gives the default.
+func (l Layers) TopicSynonyms(d *Def) []Entry {
 	var out []Entry
 	if v, ok := l.Topic[d.Name]; ok {
 		out = append(out, Entry{Name: d.Name, Value: v, Source: SourceTopic})
 	}
-	if len(d.Synonyms) == 0 {
-		return append(out, Entry{Name: d.Name, Value: d.Default, Null: d.NoDefault, Source: SourceDefault})
+	if len(d.Synonyms) > 0 {
+		out = append(out, l.BrokerSynonyms(d.Synonyms[0].Name)...)
 	}
-	names := make([]string, len(d.Synonyms))
-	for i, syn := range d.Synonyms {
-		names[i] = syn.Name
-	}
-	return append(out, l.entries(names)...)
+	return out
 }
 
 func (l Layers) entries(names []string) []Entry {
@@ -82,39 +86,39 @@ func (l Layers) entries(names []string) []Entry {
 }
 
 // TopicValue is the value that a topic setting has, in the topic setting's
-// unit, and where it comes from.
-func (l Layers) TopicValue(d *Def) (string, Source) {
-	entries := l.TopicEntries(d)
+// unit.
+func (l Layers) TopicValue(d *Def) string {
+	if v, ok := l.Topic[d.Name]; ok {
+		return v
+	}
+	names := make([]string, len(d.Synonyms))
+	for i, syn := range d.Synonyms {
+		names[i] = syn.Name
+	}
+	entries := l.entries(names)
 	if len(entries) == 0 {
-		return d.Default, SourceDefault
+		return d.Default
 	}
 	first := entries[0]
-	if first.Source == SourceTopic {
-		return first.Value, first.Source
-	}
 	for _, syn := range d.Synonyms {
 		if syn.Name == first.Name && syn.Factor != 1 {
 			if n, err := strconv.ParseInt(first.Value, 10, 64); err == nil {
 				if n >= 0 {
 					n *= syn.Factor
 				}
-				return strconv.FormatInt(n, 10), first.Source
+				return strconv.FormatInt(n, 10)
 			}
 		}
 	}
-	return first.Value, first.Source
+	return first.Value
 }
 
 // BrokerValue is the value that a broker setting has; null is "".
-func (l Layers) BrokerValue(d *Def) (string, Source) {
-	entries := l.BrokerEntries(d)
-	for _, e := range entries {
-		// A synonym in another unit gives the value of its own name only.
-		if e.Name == d.Name {
-			return e.Value, e.Source
-		}
+func (l Layers) BrokerValue(d *Def) string {
+	if entries := l.BrokerSynonyms(d.Name); len(entries) > 0 {
+		return entries[0].Value
 	}
-	return d.Default, SourceDefault
+	return d.Default
 }
 
 // TopicValues answers the values of a topic's settings.
@@ -124,8 +128,7 @@ func (l Layers) TopicValues() Values {
 		if !ok {
 			panic("BUG: no topic setting " + name)
 		}
-		v, _ := l.TopicValue(d)
-		return v
+		return l.TopicValue(d)
 	}
 }
 
@@ -136,8 +139,7 @@ func (l Layers) BrokerValues() Values {
 		if !ok {
 			panic("BUG: no broker setting " + name)
 		}
-		v, _ := l.BrokerValue(d)
-		return v
+		return l.BrokerValue(d)
 	}
 }
 
