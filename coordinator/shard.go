@@ -74,8 +74,8 @@ type Shard interface {
 	Step(m Moment, t Ticket, in any) Effects
 
 	// Refused is called instead of Replay when the log did not take the records
-	// of a step: nothing was written. t and in are those of the Step, or 0 and the
-	// timer's key for Fired. The replies and timers of the refused step were
+	// of a step: nothing was written. t and in are those of the Step, 0 and the
+	// timer's key for Fired, 0 and nil for Loaded. The replies and timers of the refused step were
 	// dropped; the effects of Refused are carried out in their place, and hold no
 	// records.
 	Refused(m Moment, t Ticket, in any, err error) Effects
@@ -84,7 +84,8 @@ type Shard interface {
 	Fired(m Moment, key any) Effects
 
 	// Replay applies one record to hard state: at load, and right after each
-	// append. An error means that the log cannot be read, and stops the shard.
+	// append. An error means that the log cannot be read, and stops the shard. The
+	// record's bytes are the shard's to keep, not to change.
 	Replay(at At, r Record) error
 
 	// ReplayMarker ends the transaction of a producer: the records that it wrote
