@@ -227,14 +227,15 @@ func TestOvertakenPoll(t *testing.T) {
 	id := begin(t, c, t0, 2, false).Session.ID()
 	slow, _ := c.Begin(t0, Fetch{SessionID: id, Epoch: 1})
 	quick, _ := c.Begin(t0, Fetch{SessionID: id, Epoch: 2})
-	slow.Include(slow.Asks()[0].Entry, Result{HighWatermark: 7})
+	e := quick.Asks()[0].Entry
+	slow.Include(e, Result{HighWatermark: 7})
 	if _, err := slow.Done(t0, rng); !errors.Is(err, ErrEpoch) {
 		t.Error("slow:", err)
 	}
 	if _, err := slow.Throttled(); !errors.Is(err, ErrEpoch) {
 		t.Error("slow, throttled:", err)
 	}
-	if !quick.Include(quick.Asks()[0].Entry, Result{HighWatermark: 7}) {
+	if !quick.Include(e, Result{HighWatermark: 7}) {
 		t.Error("what the slow one would have told is lost")
 	}
 	if got, err := quick.Throttled(); err != nil || got != id {
