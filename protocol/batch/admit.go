@@ -32,7 +32,8 @@ type Rules struct {
 	// HeaderOnly trusts the records: only header and CRC are checked. It saves the
 	// decompression of compressed batches, which is most of a broker's work for
 	// them. The records are looked at even so if they must be rewritten, if the
-	// topic is compacted, or if the header's timestamps are out of bounds.
+	// topic is compacted or bounds timestamps from below, or if the header's are out
+	// of bounds.
 	HeaderOnly bool
 	// AllowZstd lets zstd in; Produce does from version 7.
 	AllowZstd bool
@@ -163,15 +164,15 @@ func checkHeader(b Batch, r *Rules) error {
 	return nil
 }
 
-// headerInBounds reports whether the header's own timestamps pass the rules, and
-// so the records' if the header does not lie.
+// headerInBounds reports whether the records' timestamps pass the rules if the
+// header does not lie. It knows their largest, but not their smallest: any lower
+// bound after 1970 has to be looked for.
 func headerInBounds(b Batch, r *Rules) bool {
 	if b.LogAppendTime() {
 		return false
 	}
 	lo, hi := r.bounds()
-	return r.LogAppendTime || lo <= min(b.BaseTimestamp(), b.MaxTimestamp()) &&
-		b.BaseTimestamp() <= hi && b.MaxTimestamp() <= hi
+	return r.LogAppendTime || lo <= 0 && b.BaseTimestamp() <= hi && b.MaxTimestamp() <= hi
 }
 
 // bounds are the first and last timestamp allowed.

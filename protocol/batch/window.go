@@ -142,7 +142,11 @@ func (w *window) scan() (scanned, error) {
 	}
 	n := int(size)
 	if n > len(w.buf) {
-		s, err := w.scanLarge(w.consumed + int64(n))
+		end := w.consumed + int64(n)
+		s, err := w.scanLarge(end)
+		if err != nil && w.consumed < end && !w.fill(1) {
+			err = errRecordCut // The stream ended first, well or not.
+		}
 		if err != nil {
 			err = w.failure(err)
 		}
@@ -171,7 +175,10 @@ func (w *window) scanLarge(end int64) (s scanned, err error) {
 		return s, errRecordFields
 	}
 	headers, okHeaders := w.varint32()
-	if !okHeaders || headers < 0 || int64(headers) > end-w.consumed {
+	if !okHeaders || w.consumed > end {
+		return s, errRecordFields
+	}
+	if headers < 0 || int64(headers) > end-w.consumed {
 		return s, errHeaderCount
 	}
 	for range headers {
