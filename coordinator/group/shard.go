@@ -1,0 +1,256 @@
+package group
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/coordinator"
+)
+
+// Request is one client's request to the groups of a shard. The reply is the
+// response that belongs to it, in the request's version.
+type Request struct {
+	// ClientID is that of the request header; it begins the member ids that are
+	// made for the client.
+	ClientID string
+	// ClientHost is shown by DescribeGroups. Kafka writes it as /10.0.0.1.
+	ClientHost string
+	// Body is one of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit,
+	// OffsetFetch (one group), OffsetDelete, DescribeGroups, ListGroups and
+	// DeleteGroups, all of whose groups belong to this shard. It is the shard's from
+	// now on.
+	Body kmsg.Request
+}
+
+// TopicsDeleted says that topics are gone, and their committed offsets with them.
+// The reply is nil.
+type TopicsDeleted struct {
+	Names []string
+	// IDs, if not nil, holds the id of each topic of Names. Offsets that were
+	// committed for another id stay.
+	IDs [][16]byte
+}
+
+// Shard is the state machine of the groups in one partition of
+// __consumer_offsets. It implements coordinator.Shard, whose rules of calling
+// hold.
+//
+// Invariants, checked by check after every step in tests:
+//
+//	a group that has a record, an offset or an open transaction is in groups
+//	a stable group with a record is what the record says
+//	pending and the groups' open partitions name the same transactions
+type Shard struct {
+	cfg    Config
+	loaded bool
+	groups map[string]*group
+	// pending holds the offsets of open transactions by producer id. Hard state.
+	pending map[int64]map[offsetKey]committed
+	cleanup cleanup
+
+	// One step's scratch. undo says what a refused append means beyond an error to
+	// who asked; nil: nothing.
+	now  time.Time
+	rand interface{ Uint64() uint64 }
+	eff  coordinator.Effects
+	undo func(code int16)
+	kept coordinator.Effects // Those of the last step.
+}
+
+// offsetKey names a committed offset within a shard.
+type offsetKey struct {
+	group, topic string
+	partition    int32
+}
+
+// New returns a shard without groups.
+func New(cfg Config) *Shard {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Shard{
+		cfg:     cfg,
+		groups:  make(map[string]*group),
+		pending: make(map[int64]map[offsetKey]committed),
+	}
+}
+
+// Step implements coordinator.Shard. in is a Request or TopicsDeleted.
+func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordinator.Effects {
+	s.begin(m)
+	switch in := in.(type) {
+	case Request:
+		s.request(t, in)
+	case TopicsDeleted:
+		s.topicsDeleted(t, in)
+	default:
+		panic(fmt.Sprintf("BUG: group shard was given a %T", in))
+	}
+	return s.end()
+}
+
+func (s *Shard) request(t coordinator.Ticket, rq Request) {
+	switch req := rq.Body.(type) {
+	case *kmsg.JoinGroupRequest:
+		s.join(t, rq, req)
+	case *kmsg.SyncGroupRequest:
+		s.sync(t, req)
+	case *kmsg.HeartbeatRequest:
+		s.heartbeat(t, req)
+	case *kmsg.LeaveGroupRequest:
+		s.leave(t, req)
+	case *kmsg.OffsetCommitRequest:
+		s.commit(t, req)
+	case *kmsg.OffsetFetchRequest:
+		s.fetch(t, req)
+	case *kmsg.OffsetDeleteRequest:
+		s.deleteOffsets(t, req)
+	case *kmsg.DescribeGroupsRequest:
+		s.describe(t, req)
+	case *kmsg.ListGroupsRequest:
+		s.list(t, req)
+	case *kmsg.DeleteGroupsRequest:
+		s.deleteGroups(t, req)
+	default:
+		panic(fmt.Sprintf("BUG: group shard was given a request %T", req))
+	}
+}
+
+// Refused implements coordinator.Shard. What a step did to soft state stands,
+// unless the step said how to take it back; who asked gets an error.
+func (s *Shard) Refused(m coordinator.Moment, t coordinator.Ticket, in any, err error) coordinator.Effects {
+	undo, kept := s.undo, s.kept
+	s.begin(m)
+	if undo != nil {
+		undo(appendCode(err))
+	} else {
+		s.eff.Timers = kept.Timers
+		for _, r := range kept.Replies {
+			if r.To != t {
+				s.eff.Replies = append(s.eff.Replies, r)
+			}
+		}
+	}
+	if t != 0 && !s.answered(t) {
+		s.replyRefused(t, in, err)
+	}
+	s.cfg.Logger.Warn("group record was refused by the log", slog.Any("err", err))
+	return s.end()
+}
+
+func (s *Shard) answered(t coordinator.Ticket) bool {
+	return slices.ContainsFunc(s.eff.Replies, func(r coordinator.Reply) bool { return r.To == t })
+}
+
+// timerKind says what a timer is for.
+type timerKind int8
+
+const (
+	sessionTimer timerKind = iota // A member was not heard of.
+	joinTimer                     // A rebalance has waited long enough.
+	syncTimer                     // So has the assignment.
+	cleanupTimer                  // Look for what can go.
+)
+
+// timerKey is the key of a shard's timers. group is empty for cleanupTimer,
+// member for all but sessionTimer.
+type timerKey struct {
+	kind          timerKind
+	group, member string
+}
+
+// String is for scripts.
+func (k timerKey) String() string {
+	switch k.kind {
+	case sessionTimer:
+		return "session/" + k.group + "/" + k.member
+	case joinTimer:
+		return "join/" + k.group
+	case syncTimer:
+		return "sync/" + k.group
+	}
+	return "cleanup"
+}
+
+// Fired implements coordinator.Shard.
+func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
+	s.begin(m)
+	k := key.(timerKey)
+	g := s.groups[k.group]
+	switch {
+	case k.kind == cleanupTimer:
+		s.clean()
+	case g == nil: // It was deleted meanwhile.
+	case k.kind == sessionTimer:
+		s.sessionExpired(g, k.member)
+	case k.kind == joinTimer:
+		s.joinExpired(g)
+	case k.kind == syncTimer:
+		s.syncExpired(g)
+	}
+	return s.end()
+}
+
+// Loaded implements coordinator.Shard: every member gets a full session, for
+// nobody could heartbeat to a coordinator that was not there.
+func (s *Shard) Loaded(m coordinator.Moment) coordinator.Effects {
+	s.begin(m)
+	s.loaded = true
+	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
+		g := s.groups[id]
+		for _, mem := range g.members {
+			s.resetSession(g, mem)
+		}
+		if len(g.members) > s.cfg.MaxSize { // The setting has changed.
+			s.prepareRebalance(g, "the group is larger than group.max.size")
+		}
+	}
+	s.setTimer(timerKey{kind: cleanupTimer}, s.cfg.RetentionCheckInterval)
+	return s.end()
+}
+
+func (s *Shard) begin(m coordinator.Moment) {
+	s.now, s.rand = m.Now, m.Rand
+	s.eff, s.undo = coordinator.Effects{}, nil
+}
+
+func (s *Shard) end() coordinator.Effects {
+	s.kept = s.eff
+	return s.eff
+}
+
+func (s *Shard) nowMs() int64 { return s.now.UnixMilli() }
+
+// reply answers a ticket with a response.
+func (s *Shard) reply(t coordinator.Ticket, resp kmsg.Response) {
+	s.eff.Replies = append(s.eff.Replies, coordinator.Reply{To: t, Body: resp})
+}
+
+func (s *Shard) write(recs ...coordinator.Record) {
+	s.eff.Records = append(s.eff.Records, recs...)
+}
+
+func (s *Shard) setTimer(key timerKey, d time.Duration) {
+	s.eff.Timers = append(s.eff.Timers, coordinator.Timer{Key: key, At: s.now.Add(d)})
+}
+
+func (s *Shard) cancelTimer(key timerKey) {
+	s.eff.Timers = append(s.eff.Timers, coordinator.Timer{Key: key})
+}
+
+// newMemberID makes a member id as Kafka does: what the member calls itself, and
+// a random UUID.
+func (s *Shard) newMemberID(prefix string) string {
+	hi, lo := s.rand.Uint64(), s.rand.Uint64()
+	hi = hi&^0xf000 | 0x4000         // Version 4,
+	lo = lo&^(3<<62) | uint64(1)<<63 // variant 1.
+	return fmt.Sprintf("%s-%08x-%04x-%04x-%04x-%012x", prefix,
+		hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
+}
+
+func millis(ms int32) time.Duration { return time.Duration(ms) * time.Millisecond }
