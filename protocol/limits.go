@@ -61,7 +61,11 @@ func (e *SizeError) Error() string {
 	if e.Size < MinRequestBytes {
 		return fmt.Sprintf("%s of %d bytes, fewer than a request has%s", what, e.Size, e.hint())
 	}
-	return fmt.Sprintf("%s of %d bytes, more than the %d allowed%s", what, e.Size, e.Max, e.hint())
+	setting := ""
+	if e.Key < 0 {
+		setting = " (socket.request.max.bytes)"
+	}
+	return fmt.Sprintf("%s of %d bytes, more than the %d allowed%s%s", what, e.Size, e.Max, setting, e.hint())
 }
 
 // hint guesses what the four bytes of an absurd size really are: a client that

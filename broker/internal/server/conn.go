@@ -1,0 +1,389 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/broker/internal/api"
+	"github.com/moldau-broker/moldau/protocol"
+)
+
+// conn is one connection. All of it belongs to the goroutine that runs serve,
+// but for what watch.go says.
+type conn struct {
+	server   *Server
+	listener Listener
+	raw      net.Conn     // As accepted; other goroutines may use it, and nothing else here.
+	nc       net.Conn     // raw, or what was made of it by the listener's Upgrade.
+	tcp      *net.TCPConn // nc, when it is one: the fast ways to write.
+	info     api.Conn
+	ctx      context.Context // Ends with the connection; handlers get it as callContext.
+	cancel   context.CancelCauseFunc
+	watch    watch
+	in       *protocol.Reader
+	out      output
+	iov      net.Buffers // Reused by writev.
+	call     api.Call    // Reused: one request at a time.
+	clientID *string     // Of the last request, which is nearly always that of the next.
+	reserved int         // Bytes of the frames budget that the reader's buffer takes.
+}
+
+// errShutdown ends connections that are silent when the broker stops.
+var errShutdown = errors.New("the broker shuts down")
+
+// peerError is a connection that ends because of what the peer sent.
+type peerError struct {
+	reason string // A label of Metrics.BrokenPeers.
+	err    error
+}
+
+func (e *peerError) Error() string { return e.err.Error() }
+func (e *peerError) Unwrap() error { return e.err }
+
+// serve is the life of a connection. It returns when nothing is left of it.
+func (c *conn) serve(ctx context.Context) {
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	c.watch.c = c
+	c.ctx = callContext{Context: ctx, watch: &c.watch}
+	defer c.close()
+	defer c.recovered()
+
+	err := c.upgrade(ctx)
+	if err == nil {
+		c.in = protocol.NewReader(idleReader{c}, c.server.cfg.Buffers, c.reserve)
+		for err == nil {
+			err = c.next()
+		}
+	}
+	c.flush() //nolint:errcheck // Answers to what came before the reason to close; the peer may be gone.
+	c.report(err)
+}
+
+// next serves one request.
+func (c *conn) next() error {
+	c.call = api.Call{}
+	frame, err := c.in.Next(c.server.cfg.Limits, c.info.Authenticated)
+	if err != nil {
+		if _, ok := errors.AsType[*protocol.SizeError](err); ok {
+			return &peerError{"size", err}
+		}
+		return err
+	}
+	c.server.cfg.Metrics.RequestBytes.Add(float64(4 + len(frame)))
+	h, body, err := protocol.ReadRequestHeader(frame)
+	if err != nil {
+		return &peerError{"header", err}
+	}
+	c.call = api.Call{
+		Key: h.Key, Version: h.Version, Correlation: h.Correlation, ClientID: c.intern(h.ClientID),
+		Body: body, Conn: &c.info, Received: time.Now(),
+	}
+	answer, err := c.handle(len(frame))
+	if err != nil {
+		return err
+	}
+	throttle := answer.Throttle
+	err = c.finish(answer)
+	c.server.cfg.Metrics.observe(c.call.Key, time.Since(c.call.Received).Seconds())
+	c.in.Release()
+	c.takeAhead()
+	if err == nil && throttle > 0 {
+		err = c.mute(throttle)
+	}
+	return err
+}
+
+// handle gives the call to the handler.
+func (c *conn) handle(size int) (api.Answer, error) {
+	c.watch.arm()
+	answer, err := c.serveCall(size)
+	watchErr := c.watch.disarm()
+	if c.ctx.Err() != nil && err != nil {
+		return api.Answer{}, context.Cause(c.ctx) // The reason, not its effect.
+	}
+	if err == nil && watchErr != nil {
+		if answer.Release != nil {
+			answer.Release()
+		}
+		return api.Answer{}, watchErr
+	}
+	return answer, err
+}
+
+// serveCall calls the handler with the memory set aside that the decoded
+// request may need. Produce is decoded in place, so its buffer is all it needs.
+func (c *conn) serveCall(size int) (api.Answer, error) {
+	if c.call.Key != int16(kmsg.Produce) && size > freeDecodeBytes {
+		held, err := c.reserveDecoding(size)
+		if err != nil {
+			return api.Answer{}, err
+		}
+		defer func() { c.server.decoding.release(*held) }()
+	}
+	answer, err := c.server.cfg.Handler.Serve(c.ctx, &c.call)
+	if err != nil {
+		return api.Answer{}, &peerError{"request", err}
+	}
+	return answer, nil
+}
+
+// freeDecodeBytes is the size of a request up to which the memory of its
+// decoded form is not counted: it is in the order of what a connection itself
+// takes.
+const freeDecodeBytes = 64 << 10 / protocol.DecodeFactor
+
+// reserveDecoding takes from the budget what decoding a request of that size
+// may need, and lets the handler give back what it did not. *held is what has
+// to be given back in the end.
+func (c *conn) reserveDecoding(size int) (held *int64, err error) {
+	n, err := c.server.decoding.acquire(c.ctx, int64(size)*protocol.DecodeFactor)
+	if err != nil {
+		return nil, c.noBudget(err)
+	}
+	c.call.Retain = func(used int64) {
+		if used < n {
+			c.server.decoding.release(n - used)
+			n = used
+		}
+	}
+	return &n, nil
+}
+
+// reserve is what the reader asks before it takes a large buffer.
+func (c *conn) reserve(n int) error {
+	if n < 0 {
+		c.reserved += n
+		c.server.frames.release(int64(-n))
+		return nil
+	}
+	if _, err := c.server.frames.acquire(c.ctx, int64(n)); err != nil {
+		return c.noBudget(err)
+	}
+	c.reserved += n
+	return nil
+}
+
+func (c *conn) noBudget(err error) error {
+	if errors.Is(err, errNoBudget) {
+		return &peerError{"budget", err}
+	}
+	return err
+}
+
+// finish writes an answer, or holds it back when the next request is there.
+func (c *conn) finish(a api.Answer) error {
+	var err error
+	if !a.None {
+		more := c.in.Ready() && a.Throttle == 0 && !a.Close
+		err = c.send(a.Parts, more)
+	}
+	if a.Release != nil {
+		a.Release()
+	}
+	if err == nil && a.Close {
+		if err = c.flush(); err == nil {
+			err = errClosedByAnswer
+		}
+	}
+	return err
+}
+
+// errClosedByAnswer ends a connection as its last answer asked for.
+var errClosedByAnswer = errors.New("closed after the answer")
+
+// mute leaves the connection unread for that time, as a quota demands, but
+// notices when it ends.
+func (c *conn) mute(d time.Duration) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	c.server.cfg.Metrics.Throttled.Add(d.Seconds())
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	c.watch.arm()
+	select {
+	case <-timer.C:
+	case <-c.ctx.Done():
+	case <-c.server.draining:
+	}
+	err := c.watch.disarm()
+	c.takeAhead()
+	return err
+}
+
+// takeAhead hands the byte that the watch read to the reader.
+func (c *conn) takeAhead() {
+	if c.watch.gotAhead {
+		c.in.Unread(c.watch.ahead)
+		c.watch.gotAhead = false
+	}
+}
+
+// upgrade runs the listener's handshake.
+func (c *conn) upgrade(ctx context.Context) error {
+	if c.listener.Upgrade != nil {
+		ctx, cancel := context.WithTimeout(ctx, c.server.cfg.UpgradeTimeout)
+		defer cancel()
+		nc, principal, err := c.listener.Upgrade(ctx, c.nc)
+		switch {
+		case err != nil && c.server.isDraining():
+			return errShutdown
+		case err != nil:
+			return &peerError{"handshake", err}
+		}
+		c.setConn(nc)
+		c.info.Principal = principal
+	}
+	return nil
+}
+
+// setConn makes nc the connection that is spoken over.
+func (c *conn) setConn(nc net.Conn) {
+	c.nc = nc
+	c.tcp, _ = nc.(*net.TCPConn)
+}
+
+// intern returns the client id as a string, the same one as long as it does not
+// change.
+func (c *conn) intern(id []byte) *string {
+	if id == nil {
+		return nil
+	}
+	if c.clientID == nil || *c.clientID != string(id) {
+		s := string(id)
+		c.clientID = &s
+	}
+	return c.clientID
+}
+
+// idleReader reads from the connection when there is time to: before it might
+// block, held answers leave, and the peer has IdleTimeout for its next byte.
+type idleReader struct{ c *conn }
+
+func (r idleReader) Read(p []byte) (int, error) {
+	c := r.c
+	if err := c.flush(); err != nil {
+		return 0, err
+	}
+	for began := time.Now(); ; {
+		deadline := c.readDeadline(began)
+		if err := c.nc.SetReadDeadline(deadline); err != nil {
+			return 0, err
+		}
+		// Shutdown closes draining first and sets a deadline in the past
+		// then, so one of the two is seen here.
+		if c.server.isDraining() {
+			return 0, errShutdown
+		}
+		n, err := c.nc.Read(p)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if c.reserved > 0 && c.server.frames.contended() {
+			return 0, &peerError{"budget", errStalled}
+		}
+		if idle := c.server.cfg.IdleTimeout; idle > 0 && time.Since(began) >= idle {
+			return 0, err
+		}
+	}
+}
+
+// errStalled ends a connection that keeps others from memory with a request
+// that does not arrive.
+var errStalled = errors.New("a large request stopped arriving while others wait for memory (queued.max.request.bytes)")
+
+// readDeadline is when to look again at a connection that has been silent since
+// began: sooner inside a large request, whose memory others may need.
+func (c *conn) readDeadline(began time.Time) time.Time {
+	var deadline time.Time
+	if idle := c.server.cfg.IdleTimeout; idle > 0 {
+		deadline = began.Add(idle)
+	}
+	if look := time.Now().Add(c.server.cfg.QueuedWait); c.reserved > 0 && (deadline.IsZero() || look.Before(deadline)) {
+		deadline = look
+	}
+	return deadline
+}
+
+// wake ends a read that waits for a request, once the server is draining. Any
+// goroutine may call it.
+func (c *conn) wake() {
+	c.raw.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // A closed connection does not wait.
+}
+
+// close gives back what the connection held.
+func (c *conn) close() {
+	c.cancel(net.ErrClosed)
+	c.nc.Close() //nolint:errcheck // Nothing can be done for it.
+	if c.in != nil {
+		c.in.Close()
+	}
+	c.server.cfg.Buffers.Put(c.out.held)
+	c.server.forget(c)
+}
+
+// recovered keeps the defect that showed on this connection from the others.
+func (c *conn) recovered() {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if isFatal() {
+		panic(r)
+	}
+	c.server.cfg.Metrics.Panics.Inc()
+	c.server.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "connection lost to a defect",
+		append(c.attrs(), slog.Any("panic", r), slog.String("stack", string(debug.Stack())))...)
+	// A watch may still read; the handler it watched is gone.
+	c.nc.Close()
+	c.watch.disarm() //nolint:errcheck // The connection is lost anyway.
+}
+
+// report says why a connection ended: a warning when the peer is broken, and
+// nothing of note when it just left.
+func (c *conn) report(err error) {
+	peer, broken := errors.AsType[*peerError](err)
+	if broken {
+		c.server.cfg.Metrics.BrokenPeers.WithLabelValues(peer.reason).Inc()
+		c.server.warner.warn(context.Background(), "connection closed: broken peer", append(c.attrs(), slog.Any("err", peer.err))...)
+		return
+	}
+	msg := "connection failed"
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):
+		msg = "connection closed by peer"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		msg = "connection closed: idle (connections.max.idle.ms)"
+	case errors.Is(err, errShutdown), errors.Is(err, errClosedByAnswer):
+		msg = "connection closed"
+	}
+	c.server.cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, msg, append(c.attrs(), slog.Any("err", err))...)
+}
+
+// attrs name the connection, and the call it last served, in a log line.
+func (c *conn) attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.Uint64("conn", c.info.ID),
+		slog.String("listener", c.info.Listener),
+		slog.Any("peer", c.info.Peer),
+	}
+	if c.call.Conn != nil {
+		attrs = append(attrs, slog.String("api", kmsg.NameForKey(c.call.Key)), slog.Int("version", int(c.call.Version)))
+	}
+	if c.clientID != nil {
+		attrs = append(attrs, slog.String("client_id", *c.clientID))
+	}
+	if c.info.SoftwareName != "" {
+		attrs = append(attrs, slog.String("software", c.info.SoftwareName+" "+c.info.SoftwareVersion))
+	}
+	return attrs
+}

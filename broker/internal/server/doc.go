@@ -1,0 +1,21 @@
+// Package server is the broker's network side: listeners, connections, frames
+// in and answers out.
+//
+// One goroutine serves one connection: it reads a request, calls the Handler
+// and writes the answer, and only then looks at the next request, so answers
+// come in the order of requests, as Kafka promises by muting the channel.
+// Clients may send ahead; answers to requests that came together leave together.
+// A connection that is silent holds no buffer. While a handler waits for
+// something (it has asked for ctx.Done), a second goroutine reads one byte
+// ahead, so that a client that hangs up ends the wait.
+//
+// What a peer can make us hold is bounded: how many connections (admit.go), how
+// large a request (protocol.Limits), how much memory all requests together
+// (budget.go), how long a connection may make no progress (conn.go, write.go).
+//
+// Begin with conn.go: serve and handle are the life of a connection. Then
+// watch.go, which is the only part with a second goroutine, and write.go.
+//
+// Not here: what requests mean (api), and TLS and SASL (Listener.Upgrade and
+// the handler).
+package server

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/moldau-broker/moldau/broker/internal/api"
+	"github.com/moldau-broker/moldau/protocol"
+)
+
+// heldBytes is how much of answers is held back at most while further requests
+// have already arrived, to leave with theirs in one write.
+const heldBytes = 16 << 10
+
+// sendfileBytes is the size from which a span is sent by sendfile: below, one
+// writev of everything needs fewer system calls; above, both cost the same, and
+// sendfile does not grow resident memory.
+const sendfileBytes = 128 << 10
+
+// stagingBytes is the size of the pieces in which spans are copied to
+// connections that cannot take them from the file.
+const stagingBytes = 64 << 10
+
+// maxIOV is how long a list of buffers a connection keeps for its next answer.
+const maxIOV = 64
+
+// output is the sending side of a connection. It belongs to the goroutine that
+// is allowed to write: the connection's, or its watch while a handler waits.
+type output struct {
+	held *protocol.Buffer // Answers that have not left yet; nil when there are none.
+	n    int              // Of held.
+}
+
+// send writes the parts, after what was held back.
+func (c *conn) send(parts []api.Part, more bool) error {
+	total, spans := 0, false
+	for _, p := range parts {
+		total += p.Len()
+		spans = spans || p.Span != nil
+	}
+	c.server.cfg.Metrics.ResponseBytes.Add(float64(total))
+	if !spans && more && c.out.n+total <= heldBytes {
+		c.hold(parts)
+		return nil
+	}
+	if c.tcp == nil {
+		return c.sendCopied(parts)
+	}
+	return c.sendTCP(parts)
+}
+
+// hold keeps small answers for later.
+func (c *conn) hold(parts []api.Part) {
+	if c.out.held == nil {
+		c.out.held = c.server.cfg.Buffers.Get(heldBytes)
+	}
+	for _, p := range parts {
+		c.out.n += copy(c.out.held.B[c.out.n:], p.Bytes)
+	}
+}
+
+// flush writes what was held back.
+func (c *conn) flush() error {
+	if c.out.n == 0 {
+		return nil
+	}
+	return c.send(nil, false)
+}
+
+// takeHeld gives out the bytes that were held back, and the buffer to put back
+// once they are written.
+func (c *conn) takeHeld() ([]byte, *protocol.Buffer) {
+	if c.out.held == nil {
+		return nil, nil
+	}
+	buf := c.out.held
+	b := buf.B[:c.out.n]
+	c.out.held, c.out.n = nil, 0
+	return b, buf
+}
+
+// sendTCP writes with as few system calls as the parts allow: one writev for
+// bytes and small spans, which are mapped, and a sendfile for each large span.
+func (c *conn) sendTCP(parts []api.Part) error {
+	held, buf := c.takeHeld()
+	defer c.server.cfg.Buffers.Put(buf)
+	bufs := c.iov[:0]
+	if len(held) > 0 {
+		bufs = append(bufs, held)
+	}
+	for _, p := range parts {
+		if p.Span == nil {
+			bufs = append(bufs, p.Bytes)
+			continue
+		}
+		if fd, off, ok := p.Span.File(); ok && canSendfile && p.Span.Len() >= sendfileBytes {
+			if err := c.writev(&bufs); err != nil {
+				return err
+			}
+			if err := c.sendfile(fd, off, p.Span.Len()); err != nil {
+				return err
+			}
+			continue
+		}
+		var ok bool
+		if bufs, ok = p.Span.Buffers(bufs); !ok {
+			if err := c.writev(&bufs); err != nil {
+				return err
+			}
+			if err := c.copySpan(p.Span); err != nil {
+				return err
+			}
+		}
+	}
+	return c.writev(&bufs)
+}
+
+// writev writes all of bufs and leaves it empty.
+func (c *conn) writev(bufs *net.Buffers) error {
+	if len(*bufs) == 0 {
+		return nil
+	}
+	c.iov = (*bufs)[:0] // WriteTo moves the slice on; the array is used again.
+	defer func() {
+		if cap(c.iov) > maxIOV {
+			c.iov = nil
+		}
+		clear(c.iov[:cap(c.iov)])
+		*bufs = c.iov
+	}()
+	for {
+		c.extendWrite()
+		n, err := bufs.WriteTo(c.tcp)
+		if err == nil {
+			return nil
+		}
+		if !stillMoving(n, err) {
+			return err
+		}
+	}
+}
+
+// sendCopied is for connections that take bytes alone: TLS, and those in
+// memory. Bytes are gathered into large writes.
+func (c *conn) sendCopied(parts []api.Part) error {
+	held, buf := c.takeHeld()
+	defer c.server.cfg.Buffers.Put(buf)
+	staging := c.server.cfg.Buffers.Get(stagingBytes)
+	defer c.server.cfg.Buffers.Put(staging)
+	w := &gatherer{c: c, buf: staging.B}
+	if _, err := w.Write(held); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		var err error
+		if p.Span != nil {
+			err = w.span(p.Span)
+		} else {
+			_, err = w.Write(p.Bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// copySpan sends a span that is neither mapped nor in a single file.
+func (c *conn) copySpan(s api.Span) error {
+	staging := c.server.cfg.Buffers.Get(stagingBytes)
+	defer c.server.cfg.Buffers.Put(staging)
+	w := &gatherer{c: c, buf: staging.B}
+	if err := w.span(s); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// gatherer collects bytes until its buffer is full, and then writes it.
+type gatherer struct {
+	c   *conn
+	buf []byte
+	n   int
+}
+
+func (w *gatherer) Write(p []byte) (int, error) {
+	for written := 0; ; {
+		n := copy(w.buf[w.n:], p[written:])
+		w.n += n
+		if written += n; written == len(p) {
+			return written, nil
+		}
+		if err := w.flush(); err != nil {
+			return written, err
+		}
+	}
+}
+
+func (w *gatherer) span(s api.Span) error {
+	for off := 0; off < s.Len(); {
+		if w.n == len(w.buf) {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		n := min(len(w.buf)-w.n, s.Len()-off)
+		got, err := s.ReadAt(w.buf[w.n:w.n+n], int64(off))
+		if got < n {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		w.n, off = w.n+n, off+n
+	}
+	return nil
+}
+
+func (w *gatherer) flush() error {
+	err := w.c.write(w.buf[:w.n])
+	w.n = 0
+	return err
+}
+
+// write writes all of p, as long as some of it moves.
+func (c *conn) write(p []byte) error {
+	for len(p) > 0 {
+		c.extendWrite()
+		n, err := c.nc.Write(p)
+		if p = p[n:]; err != nil && !stillMoving(int64(n), err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// extendWrite gives the peer IdleTimeout from now to take some of a response.
+func (c *conn) extendWrite() {
+	if idle := c.server.cfg.IdleTimeout; idle > 0 {
+		c.nc.SetWriteDeadline(time.Now().Add(idle)) //nolint:errcheck // A closed connection fails in the write itself.
+	}
+}
+
+// stillMoving says that a write was ended by its deadline, but not without
+// progress: a slow peer is not a dead one.
+func stillMoving(n int64, err error) bool {
+	return n > 0 && errors.Is(err, os.ErrDeadlineExceeded)
+}
