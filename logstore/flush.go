@@ -1,0 +1,209 @@
+package logstore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moldau-broker/moldau/logstore/internal/segment"
+)
+
+// syncState is what has been made durable, and who waits for more.
+type syncState struct {
+	flushed      atomic.Int64 // Offsets below are durable: the recovery point.
+	namesChanged atomic.Bool  // Files were created, renamed or removed in the directory.
+	dirCreated   atomic.Bool  // The directory itself was made.
+	rolled       atomic.Bool  // A segment was sealed and waits to be synced.
+
+	mu struct {
+		sync.Mutex // Held for field access only.
+
+		running   bool
+		done      chan struct{} // Closed when the one that runs is done.
+		snapshots []int64       // Producer snapshots that were written and not synced.
+	}
+	epochs sync.Mutex // Orders writes of the leader epoch file; held over them.
+}
+
+// Flushed returns the offset below which everything is durable: Kafka's recovery point.
+func (l *Log) Flushed() int64 { return l.sync.flushed.Load() }
+
+// Flush makes everything appended before the call durable. Concurrent callers share
+// one sync: whoever comes while one runs waits for the next, which covers all who
+// waited. After a failure the log refuses writes until restart (*FailedError): what
+// the kernel dropped cannot be found out, and a second sync would report success.
+func (l *Log) Flush() error { return l.flushTo(l.End().Offset, true) }
+
+// flushSealed is Flush for all but the segment that is being written.
+func (l *Log) flushSealed() error {
+	l.sync.rolled.Store(false)
+	return l.flushTo(l.state.Load().active().Base(), false)
+}
+
+// flushTo returns when everything below target is durable.
+func (l *Log) flushTo(target int64, active bool) error {
+	for l.sync.flushed.Load() < target {
+		if err := l.Err(); err != nil {
+			return err
+		}
+		l.sync.mu.Lock()
+		if l.sync.mu.running {
+			done := l.sync.mu.done
+			l.sync.mu.Unlock()
+			<-done
+			continue
+		}
+		l.sync.mu.running, l.sync.mu.done = true, make(chan struct{})
+		l.sync.mu.Unlock()
+
+		end, err := l.syncOnce(active)
+
+		l.sync.mu.Lock()
+		l.sync.mu.running = false
+		close(l.sync.mu.done)
+		l.sync.mu.Unlock()
+		if err != nil && l.closed.Load() {
+			return &ClosedError{l.Dir()} // Its files went from under the sync.
+		}
+		if err != nil {
+			return l.fail(err)
+		}
+		if end < target {
+			return nil // Cut meanwhile: what was to be flushed is gone.
+		}
+	}
+	return nil
+}
+
+// syncOnce syncs what was appended so far, and returns up to where. Callers take turns.
+func (l *Log) syncOnce(active bool) (end int64, err error) {
+	began := l.store.now()
+	l.mu.Lock()
+	covered := l.mu.unflushed
+	l.mu.Unlock()
+	st := l.state.Load()
+	last := len(st.segments) - 1
+	end = st.end.Offset
+	if !active {
+		end = st.segments[last].Base()
+	}
+	for i := st.floor(l.sync.flushed.Load()); i <= last; i++ {
+		if i == last && !active {
+			break
+		}
+		if err := st.segments[i].Sync(i < last); err != nil && !l.vanished(st.segments[i], err) {
+			return 0, err
+		}
+	}
+	if err := l.syncRest(); err != nil {
+		return 0, err
+	}
+	l.raiseFlushed(st, end, covered, active)
+	l.store.metrics.synced(l.store.now().Sub(began))
+	return end, nil
+}
+
+// vanished says that a segment's file could not be found because it has left the log.
+func (l *Log) vanished(seg *segment.Segment, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && !slices.Contains(l.state.Load().segments, seg)
+}
+
+// syncRest makes durable what must be so before the recovery point may pass it: the
+// producer snapshots, the leader epochs and the names of the files.
+func (l *Log) syncRest() error {
+	l.sync.mu.Lock()
+	snapshots := l.sync.mu.snapshots
+	l.sync.mu.snapshots = nil
+	l.sync.mu.Unlock()
+	for _, offset := range snapshots {
+		if err := l.syncFile(segment.FileName(offset, segment.SnapshotSuffix)); err != nil {
+			return err
+		}
+	}
+	if err := l.writeEpochs(); err != nil {
+		return err
+	}
+	return l.syncNames()
+}
+
+// syncNames makes the names in the partition's directory durable, and its own.
+func (l *Log) syncNames() error {
+	if l.sync.namesChanged.Swap(false) {
+		if err := l.fs.SyncDir(l.Dir()); err != nil {
+			return err
+		}
+	}
+	if l.sync.dirCreated.Swap(false) {
+		return l.fs.SyncDir(filepath.Dir(l.Dir()))
+	}
+	return nil
+}
+
+// syncFile syncs a file of the directory if it is still there.
+func (l *Log) syncFile(name string) (err error) {
+	f, err := l.fs.OpenFile(l.join(name), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Sync()
+}
+
+// raiseFlushed moves the recovery point up to end, unless the log was cut since st.
+func (l *Log) raiseFlushed(st *state, end, covered int64, active bool) {
+	l.sync.mu.Lock()
+	defer l.sync.mu.Unlock()
+	if l.state.Load().cuts != st.cuts {
+		return
+	}
+	l.sync.flushed.Store(max(l.sync.flushed.Load(), end))
+	if !active {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.unflushed = max(l.mu.unflushed-covered, 0)
+	l.mu.dirtySince = time.Time{}
+	if l.mu.unflushed > 0 {
+		l.mu.dirtySince = l.store.now()
+	}
+}
+
+// lowerFlushed takes the recovery point back to offset. If the one on disk is above,
+// it is written at once: after a crash nothing above a recovery point is scanned.
+func (l *Log) lowerFlushed(offset int64) error {
+	l.sync.mu.Lock()
+	l.sync.flushed.Store(min(l.sync.flushed.Load(), offset))
+	l.sync.mu.Unlock()
+	l.mu.Lock()
+	l.mu.unflushed, l.mu.dirtySince = 0, time.Time{}
+	l.mu.Unlock()
+	return l.store.lowerRecoveryPoint(l, offset)
+}
+
+// flushOverdue says whether Config.FlushInterval has passed since the oldest record
+// that is not durable.
+func (l *Log) flushOverdue(now time.Time) bool {
+	interval := l.config.Load().FlushInterval
+	if interval <= 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.mu.dirtySince.IsZero() && now.Sub(l.mu.dirtySince) >= interval
+}
+
+// FlushDue says whether Config.FlushMessages records wait to be synced.
+func (l *Log) FlushDue() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.unflushed >= l.config.Load().FlushMessages
+}

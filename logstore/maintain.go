@@ -1,0 +1,309 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/moldau-broker/moldau/logstore/internal/checkpoint"
+)
+
+// upkeep is when Maintain did each of its duties last. Maintain's own.
+type upkeep struct {
+	highWatermarks, points, retention, idle, producers time.Time
+
+	writtenHW, writtenStarts map[partitionKey]int64
+}
+
+// binned is a file or directory that is to be removed.
+type binned struct {
+	path string
+	due  time.Time
+}
+
+// bin queues paths for removal at a time.
+func (s *Store) bin(due time.Time, paths ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range paths {
+		s.mu.binned = append(s.mu.binned, binned{p, due})
+	}
+}
+
+// Maintain does what is due: syncs of sealed segments and of logs with a
+// FlushInterval, checkpoints, retention, removal of deleted files, and it closes idle
+// files and forgets old producers. A shell calls it about once a second; each call
+// does little, except that a sync takes as long as the disk does.
+//
+// An error means that the directory could not be written to; what failed stays due.
+func (s *Store) Maintain(now time.Time) error {
+	logs := s.allLogs()
+	var errs []error
+	for _, l := range logs {
+		errs = append(errs, l.maintain(now))
+	}
+	due := func(last *time.Time, every time.Duration) bool {
+		if now.Sub(*last) < every {
+			return false
+		}
+		*last = now
+		return true
+	}
+	if due(&s.upkeep.retention, s.opt.RetentionInterval) {
+		for _, l := range s.Logs() {
+			_, err := l.Retain(now)
+			errs = append(errs, ignoreClosed(err))
+		}
+	}
+	if due(&s.upkeep.producers, s.opt.ProducerExpiryInterval) {
+		for _, l := range logs {
+			l.mu.Lock()
+			l.mu.producers.Expire(now.UnixMilli())
+			l.mu.Unlock()
+		}
+	}
+	if due(&s.upkeep.highWatermarks, s.opt.HighWatermarkInterval) {
+		errs = append(errs, s.writeHighWatermarks())
+	}
+	if due(&s.upkeep.points, s.opt.PointsInterval) {
+		errs = append(errs, s.writePoints())
+	}
+	if due(&s.upkeep.idle, s.opt.IdleAfter) {
+		s.pool.Sweep()
+	}
+	errs = append(errs, s.emptyBin(now))
+	return errors.Join(errs...)
+}
+
+// allLogs returns the logs and the metadata log.
+func (s *Store) allLogs() []*Log {
+	logs := s.Logs()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.metadata != nil {
+		logs = append(logs, s.mu.metadata)
+	}
+	return logs
+}
+
+// maintain does for one log what cannot wait for a checkpoint.
+func (l *Log) maintain(now time.Time) error {
+	if l.Err() != nil {
+		return nil // Told when it failed.
+	}
+	var err error
+	switch {
+	case l.flushOverdue(now):
+		err = l.Flush()
+	case l.sync.rolled.Load():
+		err = l.flushSealed()
+	}
+	if err != nil {
+		return err
+	}
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if !l.onDisk.Load() || l.closed.Load() {
+		return nil
+	}
+	return l.writeEpochs()
+}
+
+func ignoreClosed(err error) error {
+	if _, ok := errors.AsType[*ClosedError](err); ok {
+		return nil
+	}
+	if _, ok := errors.AsType[*FailedError](err); ok {
+		return nil // Told when it failed.
+	}
+	return err
+}
+
+// emptyBin removes what is due for removal. What cannot be removed is told and not
+// tried again before the next start.
+func (s *Store) emptyBin(now time.Time) error {
+	s.mu.Lock()
+	var due []string
+	s.mu.binned = slices.DeleteFunc(s.mu.binned, func(b binned) bool {
+		if now.Before(b.due) {
+			return false
+		}
+		due = append(due, b.path)
+		return true
+	})
+	s.mu.Unlock()
+	for _, path := range due {
+		if err := s.fs.RemoveAll(path); err != nil {
+			s.logger.Warn("file not removed, the next start tries again", slog.String("path", path), slog.Any("err", err))
+		}
+	}
+	return nil
+}
+
+// offsets gathers one number of each log, where tell has one.
+func (s *Store) offsets(tell func(*Log) (int64, bool)) map[partitionKey]int64 {
+	all := make(map[partitionKey]int64)
+	for _, l := range s.Logs() {
+		if v, ok := tell(l); ok && l.onDisk.Load() {
+			all[partitionKey{l.topic, l.partition}] = v
+		}
+	}
+	return all
+}
+
+// writeOffsets writes a checkpoint of the directory.
+func (s *Store) writeOffsets(name string, values map[partitionKey]int64) error {
+	list := make([]checkpoint.Offset, 0, len(values))
+	for key, v := range values {
+		list = append(list, checkpoint.Offset{Topic: key.topic, Partition: key.partition, Offset: v})
+	}
+	slices.SortFunc(list, func(a, b checkpoint.Offset) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return checkpoint.WriteOffsets(s.fs, s.path(name), list)
+}
+
+func (s *Store) writeHighWatermarks() error {
+	values := s.offsets(func(l *Log) (int64, bool) { return l.HighWatermark().Offset, true })
+	if maps.Equal(values, s.upkeep.writtenHW) {
+		return nil
+	}
+	if err := s.writeOffsets(checkpoint.HighWatermarks, values); err != nil {
+		return err
+	}
+	s.upkeep.writtenHW = values
+	return nil
+}
+
+// writePoints writes the recovery points and the log starts.
+func (s *Store) writePoints() error {
+	starts := s.offsets(func(l *Log) (int64, bool) {
+		st := l.state.Load()
+		return st.start, st.start > st.segments[0].Base()
+	})
+	if !maps.Equal(starts, s.upkeep.writtenStarts) {
+		if err := s.writeOffsets(checkpoint.LogStarts, starts); err != nil {
+			return err
+		}
+		s.upkeep.writtenStarts = starts
+	}
+	s.pointsFile.Lock()
+	defer s.pointsFile.Unlock()
+	return s.writeRecoveryPointsLocked()
+}
+
+// writeRecoveryPointsLocked writes the recovery points if they changed.
+func (s *Store) writeRecoveryPointsLocked() error {
+	values := make(map[partitionKey]int64)
+	for _, l := range s.Logs() {
+		if l.onDisk.Load() {
+			values[partitionKey{l.topic, l.partition}] = l.Flushed()
+		}
+	}
+	if maps.Equal(values, s.pointsFile.written) {
+		return nil
+	}
+	if err := s.writeOffsets(checkpoint.RecoveryPoints, values); err != nil {
+		return err
+	}
+	s.pointsFile.written = values
+	return nil
+}
+
+// lowerRecoveryPoint writes the recovery points at once if the one of l on disk lies
+// above offset.
+func (s *Store) lowerRecoveryPoint(l *Log, offset int64) error {
+	s.pointsFile.Lock()
+	defer s.pointsFile.Unlock()
+	if s.pointsFile.written[partitionKey{l.topic, l.partition}] <= offset {
+		return nil
+	}
+	return s.writeRecoveryPointsLocked()
+}
+
+// Close flushes and closes all logs, writes the checkpoints, and then, last, the mark
+// that makes the next start a clean one, with the broker epoch to be told then. If
+// anything failed there is no mark, and the next start scans.
+func (s *Store) Close(brokerEpoch int64) error {
+	if !s.shut() {
+		return nil
+	}
+	logs := s.allLogs()
+	var closed atomic.Int64
+	progress := s.progress("logs closing", &closed, len(logs))
+	err := each(context.Background(), s.opt.LoadThreads, logs, func(l *Log) error {
+		defer progress()
+		return l.close()
+	})
+	if err == nil {
+		err = errors.Join(s.writeHighWatermarks(), s.writePoints())
+	}
+	if err == nil {
+		err = checkpoint.WriteCleanShutdown(s.fs, s.dir, brokerEpoch)
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+// Abandon closes all files without writing anything: to the next start it is a crash.
+func (s *Store) Abandon() error {
+	if !s.shut() {
+		return nil
+	}
+	for _, l := range s.allLogs() {
+		l.writer.Lock()
+		l.closed.Store(true)
+		l.writer.Unlock()
+		l.release()
+	}
+	return s.lock.Close()
+}
+
+// shut marks the store closed, and says whether it was open.
+func (s *Store) shut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.mu.closed
+	s.mu.closed = true
+	return !was
+}
+
+// close completes the log's files and makes everything durable.
+func (l *Log) close() error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	l.closed.Store(true)
+	defer l.release()
+	if !l.onDisk.Load() {
+		return nil
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	st := l.state.Load()
+	if err := st.active().Seal(); err != nil {
+		return l.ioError("close", err)
+	}
+	if err := l.Flush(); err != nil {
+		return err
+	}
+	if st.active().Dirty() {
+		if err := st.active().Sync(true); err != nil {
+			return l.fail(err)
+		}
+	}
+	if err := l.takeSnapshot(st.end.Offset); err != nil {
+		return l.ioError("close", err)
+	}
+	if err := l.syncRest(); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package logstore
+
+import (
+	"iter"
+
+	"github.com/moldau-broker/moldau/logstore/internal/segment"
+	"github.com/moldau-broker/moldau/logstore/producer"
+	"github.com/moldau-broker/moldau/protocol/batch"
+)
+
+// Read finds the records from offset from on that lie below upTo: at most maxBytes of
+// them, from the first batch that holds from or a higher offset, within one segment.
+// Like Kafka it cuts at maxBytes without regard to batches; with minOne the first
+// batch is whole even so. The span is empty when there is nothing below upTo.
+//
+// *OffsetError says that from lies below the start or above the end.
+func (l *Log) Read(from int64, maxBytes int, upTo Mark, minOne bool) (Span, error) {
+	st := l.state.Load()
+	if from < st.start || from > st.end.Offset {
+		return Span{}, &OffsetError{from, st.start, st.end.Offset}
+	}
+	if upTo.Offset > st.end.Offset {
+		upTo = st.end // Cut since the caller learned of it.
+	}
+	if from >= upTo.Offset {
+		return Span{}, nil
+	}
+	seg, p, limit, ok, err := l.seek(st, from, upTo)
+	if err != nil {
+		return Span{}, l.ioError("read", err)
+	}
+	n := int64(max(maxBytes, 0))
+	if minOne {
+		n = max(n, p.SizeBytes)
+	}
+	n = min(n, limit-p.Position)
+	if !ok || n <= 0 {
+		return Span{}, nil
+	}
+	handle, err := seg.Pin()
+	if err != nil {
+		return Span{}, l.ioError("read", err)
+	}
+	return Span{&spanRange{seg: seg, handle: handle, at: Mark{from, seg.Base(), p.Position}, n: n}}, nil
+}
+
+// seek finds the first batch that holds offset or a higher one, and up to where its
+// segment may be read.
+func (l *Log) seek(st *state, offset int64, upTo Mark) (*segment.Segment, segment.Place, int64, bool, error) {
+	i := st.floor(offset)
+	l.mu.Lock()
+	r, ok := l.mu.recent.find(offset)
+	l.mu.Unlock()
+	if ok {
+		for ; i < len(st.segments); i++ {
+			if st.segments[i].Base() == r.Segment {
+				p := segment.Place{Base: r.Offset, Next: r.next, Position: r.Position, SizeBytes: r.sizeBytes}
+				limit := st.limit(i, upTo)
+				return st.segments[i], p, limit, p.Position < limit, nil
+			}
+		}
+		i = st.floor(offset) // The segment is younger than the state.
+	}
+	for ; i < len(st.segments); i++ {
+		seg, limit := st.segments[i], st.limit(i, upTo)
+		if limit == 0 && seg.Base() > upTo.Segment {
+			break
+		}
+		if p, ok, err := seg.Locate(offset, limit); ok || err != nil {
+			return seg, p, limit, ok, err
+		}
+	}
+	return nil, segment.Place{}, 0, false, nil
+}
+
+// Batches walks the whole batches that hold offsets in [from, to), reading them with
+// pread and checking each. A batch is valid until the next one is asked for.
+func (l *Log) Batches(from, to int64) iter.Seq2[batch.Batch, error] {
+	return func(yield func(batch.Batch, error) bool) {
+		st := l.state.Load()
+		if from < st.start || from > st.end.Offset {
+			yield(nil, &OffsetError{from, st.start, st.end.Offset})
+			return
+		}
+		if err := st.batches(from, to, yield); err != nil {
+			yield(nil, l.ioError("read", err))
+		}
+	}
+}
+
+// batches is Batches in one state of the log. After yield has answered false it
+// returns nil.
+func (s *state) batches(from, to int64, yield func(batch.Batch, error) bool) error {
+	stopped := false
+	for i := s.floor(from); i < len(s.segments) && !stopped; i++ {
+		seg := s.segments[i]
+		if seg.Base() >= to {
+			break
+		}
+		limit := s.limit(i, s.end)
+		p, ok, err := seg.Locate(from, limit)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		err = seg.Batches(p.Position, limit, func(b batch.Batch, pos int64) (bool, error) {
+			if b.BaseOffset() >= to {
+				stopped = true
+				return false, nil
+			}
+			if err := b.CheckCRC(); err != nil {
+				return false, &CorruptError{Path: seg.Path(), Position: pos, Reason: err.Error()}
+			}
+			stopped = !yield(b, nil)
+			return !stopped, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Aborted returns the aborted transactions that overlap [from, upTo), by the order of
+// their markers. What lies above the log's end has none yet.
+func (l *Log) Aborted(from, upTo int64) ([]producer.Aborted, error) {
+	st := l.state.Load()
+	var found []producer.Aborted
+	for i := st.floor(from); i < len(st.segments); i++ {
+		more, err := st.segments[i].Aborted(from, upTo, func(a producer.Aborted) { found = append(found, a) })
+		if err != nil {
+			return nil, l.ioError("read", err)
+		}
+		if !more {
+			break
+		}
+	}
+	return found, nil
+}
+
+// AbortedIn returns the aborted transactions that a reader of the span must know of.
+// It may return a few that end behind the span, as Kafka does: they do no harm.
+func (l *Log) AbortedIn(s Span) ([]producer.Aborted, error) {
+	if s.r == nil {
+		return nil, nil
+	}
+	st := l.state.Load()
+	upTo, ok, err := s.r.seg.Above(s.r.at.Position + s.r.n)
+	if err != nil {
+		return nil, l.ioError("read", err)
+	}
+	if !ok {
+		upTo = st.end.Offset
+		if i := st.floor(s.r.seg.Base()); i+1 < len(st.segments) {
+			upTo = st.segments[i+1].Base()
+		}
+	}
+	return l.Aborted(s.r.at.Offset, upTo)
+}
