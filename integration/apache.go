@@ -1,0 +1,113 @@
+package integration
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// apacheHome is the folder with Apache Kafka's jars and tools, which "make
+// apache-tools" fills.
+func apacheHome() string {
+	if home := os.Getenv("APACHE_HOME"); home != "" {
+		return home
+	}
+	home, err := filepath.Abs("../.apache")
+	if err != nil {
+		return "../.apache"
+	}
+	return home
+}
+
+// apacheTool returns the path of one of Apache Kafka's command-line tools; the test skips
+// if they are not there.
+func apacheTool(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(apacheHome(), "bin", name+".sh")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("SKIP %s: Apache Kafka's tools are not in %s; make apache-tools fetches them", name, apacheHome())
+	}
+	return path
+}
+
+// kcat returns the path of kcat; the test skips if it is not there.
+func kcat(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("kcat")
+	if err != nil {
+		t.Skip("SKIP kcat: not in PATH")
+	}
+	return path
+}
+
+// Apache is Apache Kafka as a process: the control. The script compat/apache/control
+// starts and ends it.
+type Apache struct {
+	dir     string
+	port    string
+	running bool
+}
+
+// NewApache returns a control on a fresh data directory, not started yet.
+func NewApache(t *testing.T) *Apache {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Apache{dir: filepath.Join(t.TempDir(), "data"), port: port}
+	t.Cleanup(func() {
+		if a.running {
+			a.Kill(t)
+		}
+	})
+	return a
+}
+
+// Addr implements Broker.
+func (a *Apache) Addr() string { return net.JoinHostPort("127.0.0.1", a.port) }
+
+// Dir implements Broker.
+func (a *Apache) Dir() string { return a.dir }
+
+// Start implements Broker.
+func (a *Apache) Start(t *testing.T) {
+	t.Helper()
+	a.control(t, "start")
+	a.running = true
+}
+
+// Stop implements Broker.
+func (a *Apache) Stop(t *testing.T) {
+	t.Helper()
+	a.running = false
+	a.control(t, "stop")
+}
+
+// Kill implements Broker.
+func (a *Apache) Kill(t *testing.T) {
+	t.Helper()
+	a.running = false
+	a.control(t, "stop", "kill")
+}
+
+func (a *Apache) control(t *testing.T, args ...string) {
+	t.Helper()
+	port, err := strconv.Atoi(a.port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller := port + 1
+	if controller > 65535 {
+		controller = port - 1
+	}
+	cmd := exec.Command("../compat/apache/control", args...)
+	cmd.Env = append(os.Environ(), "APACHE_HOME="+apacheHome(), "APACHE_PORT="+a.port,
+		"APACHE_CONTROLLER_PORT="+strconv.Itoa(controller), "APACHE_DATA="+a.dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
