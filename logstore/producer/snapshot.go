@@ -8,7 +8,7 @@ import (
 )
 
 // The snapshot file: version, CRC-32C of all that follows it, count, entries. All
-// integers are big-endian. See docs/format.
+// integers are big-endian.
 const (
 	snapshotVersion = 1
 

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -290,7 +290,7 @@ func TestExpiry(t *testing.T) {
 
 // TestEntryIsSmall keeps the doc of entry true: the next size class is 160 bytes.
 func TestEntryIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(entry{}); size > 144 {
+	if size := reflect.TypeFor[entry]().Size(); size > 144 {
 		t.Errorf("an entry takes %d bytes", size)
 	}
 }

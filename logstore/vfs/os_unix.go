@@ -30,16 +30,6 @@ func syncDir(name string) (err error) {
 	return nil
 }
 
-// lockFile takes the exclusive advisory lock that Kafka takes on its .lock file.
-// It belongs to the open file, so a second open in the same process is refused too.
-func lockFile(f *os.File) error {
-	err := retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return ErrLocked
-	}
-	return err
-}
-
 func diskUsage(name string) (total, usable int64, err error) {
 	var st unix.Statfs_t
 	if err := retry(func() error { return unix.Statfs(name, &st) }); err != nil {
