@@ -69,18 +69,17 @@ func (r *Rules) target(c codec.Codec) codec.Codec {
 // Admit checks what a client sent for one partition and makes it ready for the
 // log: exactly one batch, whose bytes are changed in place where the topic's rules
 // ask for it. Offset and leader epoch are still to be stamped. The result is in
-// itself, or a new batch if the records had to be rewritten: for another codec,
-// or because their offsets were not 0, 1, 2, ….
+// itself, or a new batch if the records had to be rewritten.
 //
 // Errors are *CorruptError, *RecordsError, *TooLargeError and *CodecError, in the
-// order in which Kafka looks for the faults; then in is unchanged. Kafka answers
-// UNKNOWN_SERVER_ERROR when compressed records cannot be decompressed, a
-// *RecordsError here. Bytes after the batch that are no whole batch are dropped,
-// as Kafka does.
+// order in which Kafka looks for the faults; then in is unchanged. Bytes after the
+// batch that are no whole batch are dropped, as Kafka does.
 //
-// Kafka rewrites batches of wrong inner offsets only if they are compressed, and
-// stores others as they are, so that two records may end up at one offset. Here
-// both are rewritten.
+// It parts from Kafka where Kafka has no answer but UNKNOWN_SERVER_ERROR: records
+// that do not decompress, and compressed ones whose offset deltas are not 0, 1,
+// 2, …, are a *RecordsError; a codec that does not exist is a *CodecError. Wrong
+// offset deltas of uncompressed records Kafka stores, so that two records may
+// share an offset or have the next batch's; here they are put right.
 func Admit(in []byte, r Rules) (Batch, error) {
 	b, err := only(in, &r)
 	if err != nil {
@@ -98,8 +97,11 @@ func Admit(in []byte, r Rules) (Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if target != b.Codec() || !dense {
+	switch {
+	case target != b.Codec() || !dense && target == codec.None:
 		return rebuild(b, &r, target)
+	case !dense:
+		return nil, invalid("offset deltas of the records are not 0, 1, 2, …")
 	}
 	stamp(b, &r, max)
 	return b, nil

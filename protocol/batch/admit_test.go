@@ -87,52 +87,63 @@ func kind(err error) string {
 	}
 }
 
-// TestAdmitHeader also fixes the order in which faults are found: Kafka's.
-func TestAdmitHeader(t *testing.T) {
+// headerCase is an input whose header decides.
+type headerCase struct {
+	in    []byte
+	rules Rules
+	want  string
+	// apache is what Kafka says instead: an unknown error, or one of the request
+	// that is not Admit's to find.
+	apache string
+}
+
+func headerCases() map[string]headerCase {
 	none := func(Batch) {}
 	good := changed(none)
-	for name, tc := range map[string]struct {
-		in    []byte
-		rules Rules
-		want  string
-	}{
-		"good":                            {good, defaults, "ok"},
-		"nothing":                         {nil, defaults, "invalid"},
-		"half a batch":                    {good[:70], defaults, "invalid"},
-		"magic 1":                         {changed(func(b Batch) { b[atMagic] = 1 }), defaults, "invalid"},
-		"magic 7":                         {changed(func(b Batch) { b[atMagic] = 7 }), defaults, "corrupt"},
-		"length 13":                       {changed(put32(atLength, 13)), defaults, "corrupt"},
-		"two batches":                     {slices.Concat(good, good), defaults, "invalid"},
-		"a message of magic 0 follows":    {slices.Concat(good, changed(func(b Batch) { b[atMagic] = 0 })), defaults, "invalid"},
-		"garbage follows":                 {slices.Concat(good, make([]byte, 20)), defaults, "corrupt"},
-		"part of a batch follows":         {slices.Concat(good, good[:40]), defaults, "ok"},
-		"a few bytes follow":              {slices.Concat(good, good[:5]), defaults, "ok"},
-		"base offset":                     {changed(func(b Batch) { b.SetBaseOffset(1) }), defaults, "invalid"},
-		"damaged":                         {flip(good, 70), defaults, "corrupt"},
-		"damaged, base offset":            {flip(changed(func(b Batch) { b.SetBaseOffset(1) }), 70), defaults, "invalid"},
-		"exactly max.message.bytes":       {good, with(func(r *Rules) { r.MaxBytes = len(good) }), "ok"},
-		"a byte too large":                {good, with(func(r *Rules) { r.MaxBytes = len(good) - 1 }), "large"},
-		"too large and damaged":           {flip(good, 70), with(func(r *Rules) { r.MaxBytes = 80 }), "large"},
-		"no size limit":                   {good, with(func(r *Rules) { r.MaxBytes = 0 }), "ok"},
-		"unknown codec":                   {changed(attrs(5)), defaults, "codec"},
-		"unknown codec, damaged":          {flip(changed(attrs(5)), 70), defaults, "corrupt"},
-		"zstd in an old request":          {sample(codec.Zstd, 1, 1), with(func(r *Rules) { r.AllowZstd = false }), "codec"},
-		"zstd in an old request, damaged": {flip(sample(codec.Zstd, 1, 1), 65), with(func(r *Rules) { r.AllowZstd = false }), "codec"},
-		"zstd":                            {sample(codec.Zstd, 1, 1), defaults, "ok"},
-		"negative last offset":            {changed(put32(atLastOffsetDelta, -1)), defaults, "invalid"},
-		"count too small":                 {changed(put32(atCount, 2)), defaults, "invalid"},
-		"no records":                      {changed(all(put32(atCount, 0), put32(atLastOffsetDelta, 0))), defaults, "invalid"},
-		"an empty batch":                  {Empty(Plain(0, 0), 0, 0), defaults, "invalid"},
-		"last offset too large":           {changed(put32(atLastOffsetDelta, 3)), defaults, "invalid"},
-		"last offset 2^31-1":              {changed(put32(atLastOffsetDelta, math.MaxInt32)), defaults, "invalid"},
-		"control":                         {changed(attrs(attrControl)), defaults, "invalid"},
-		"producer without sequence":       {changed(func(b Batch) { binary.BigEndian.PutUint64(b[atProducerID:], 7) }), defaults, "invalid"},
+	old := with(func(r *Rules) { r.AllowZstd = false })
+	return map[string]headerCase{
+		"good":                            {good, defaults, "ok", ""},
+		"nothing":                         {[]byte{}, defaults, "invalid", ""},
+		"half a batch":                    {good[:70], defaults, "invalid", ""},
+		"magic 1":                         {changed(func(b Batch) { b[atMagic] = 1 }), defaults, "invalid", ""},
+		"magic 7":                         {changed(func(b Batch) { b[atMagic] = 7 }), defaults, "corrupt", ""},
+		"length 13":                       {changed(put32(atLength, 13)), defaults, "corrupt", ""},
+		"two batches":                     {slices.Concat(good, good), defaults, "invalid", ""},
+		"a message of magic 0 follows":    {slices.Concat(good, changed(func(b Batch) { b[atMagic] = 0 })), defaults, "invalid", ""},
+		"garbage follows":                 {slices.Concat(good, make([]byte, 20)), defaults, "corrupt", ""},
+		"part of a batch follows":         {slices.Concat(good, good[:40]), defaults, "ok", ""},
+		"a few bytes follow":              {slices.Concat(good, good[:5]), defaults, "ok", ""},
+		"base offset":                     {changed(func(b Batch) { b.SetBaseOffset(1) }), defaults, "invalid", ""},
+		"damaged":                         {flip(good, 70), defaults, "corrupt", ""},
+		"damaged, base offset":            {flip(changed(func(b Batch) { b.SetBaseOffset(1) }), 70), defaults, "invalid", ""},
+		"exactly max.message.bytes":       {good, with(func(r *Rules) { r.MaxBytes = len(good) }), "ok", ""},
+		"a byte too large":                {good, with(func(r *Rules) { r.MaxBytes = len(good) - 1 }), "large", ""},
+		"too large and damaged":           {flip(good, 70), with(func(r *Rules) { r.MaxBytes = 80 }), "large", ""},
+		"no size limit":                   {good, with(func(r *Rules) { r.MaxBytes = 0 }), "ok", ""},
+		"unknown codec":                   {changed(attrs(5)), defaults, "codec", "unknown"},
+		"unknown codec, damaged":          {flip(changed(attrs(5)), 70), defaults, "corrupt", ""},
+		"zstd in an old request":          {sample(codec.Zstd, 1, 1), old, "codec", ""},
+		"zstd in an old request, damaged": {flip(sample(codec.Zstd, 1, 1), 65), old, "codec", ""},
+		"zstd":                            {sample(codec.Zstd, 1, 1), defaults, "ok", ""},
+		"negative last offset":            {changed(put32(atLastOffsetDelta, -1)), defaults, "invalid", ""},
+		"count too small":                 {changed(put32(atCount, 2)), defaults, "invalid", ""},
+		"no records":                      {changed(all(put32(atCount, 0), put32(atLastOffsetDelta, 0))), defaults, "invalid", ""},
+		"an empty batch":                  {Empty(Plain(0, 0), 0, 0), defaults, "invalid", ""},
+		"last offset too large":           {changed(put32(atLastOffsetDelta, 3)), defaults, "invalid", ""},
+		"last offset 2^31-1":              {changed(put32(atLastOffsetDelta, math.MaxInt32)), defaults, "invalid", ""},
+		"control":                         {changed(attrs(attrControl)), defaults, "invalid", ""},
+		"producer without sequence":       {changed(func(b Batch) { binary.BigEndian.PutUint64(b[atProducerID:], 7) }), defaults, "invalid", ""},
 		"producer with sequence": {changed(all(func(b Batch) { binary.BigEndian.PutUint64(b[atProducerID:], 7) },
-			put32(atBaseSequence, 0))), defaults, "ok"},
-		"producer -2 is none":      {changed(func(b Batch) { binary.BigEndian.PutUint64(b[atProducerID:], math.MaxUint64-1) }), defaults, "ok"},
-		"transactional":            {changed(attrs(attrTransactional)), defaults, "ok"},
-		"attributes of no meaning": {changed(attrs(0x700)), defaults, "ok"},
-	} {
+			put32(atBaseSequence, 0))), defaults, "ok", ""},
+		"producer -2 is none":      {changed(func(b Batch) { binary.BigEndian.PutUint64(b[atProducerID:], math.MaxUint64-1) }), defaults, "ok", ""},
+		"transactional":            {changed(attrs(attrTransactional)), defaults, "ok", "transactional"},
+		"attributes of no meaning": {changed(attrs(0x700)), defaults, "ok", ""},
+	}
+}
+
+// TestAdmitHeader also fixes the order in which faults are found: Kafka's.
+func TestAdmitHeader(t *testing.T) {
+	for name, tc := range headerCases() {
 		t.Run(name, func(t *testing.T) {
 			for _, headerOnly := range []bool{false, true} {
 				in := bytes.Clone(tc.in)
@@ -155,10 +166,23 @@ func flip(in []byte, at int) []byte {
 	return out
 }
 
-// TestAdmitRecords checks the faults of single records, in each codec.
-func TestAdmitRecords(t *testing.T) {
+// recordCase is a batch whose records decide, at the time now.
+type recordCase struct {
+	es     []entry
+	change func(Batch)
+	rules  []func(*Rules)
+	want   string
+	faulty []int32
+	max    int64
+}
+
+// beforeMs and afterMs are the bounds on timestamps of recordCases. Its cases keep
+// their distance, so that they hold for a broker whose clock has moved on.
+const beforeMs, afterMs, distanceMs = 1_000_000, 500_000, 100_000
+
+func recordCases(now int64) map[string]recordCase {
 	key := []byte("k")
-	bounded := func(r *Rules) { r.BeforeMaxMs, r.AfterMaxMs = 1000, 500 }
+	bounded := func(r *Rules) { r.BeforeMaxMs, r.AfterMaxMs = beforeMs, afterMs }
 	appendTime := func(r *Rules) { r.LogAppendTime = true }
 	compacted := func(r *Rules) { r.Compacted = true }
 	at := func(ts ...int64) (es []entry) {
@@ -168,69 +192,78 @@ func TestAdmitRecords(t *testing.T) {
 		return es
 	}
 	claims := func(b Batch) { b.setAttributes(b.Attributes() | attrLogAppendTime) }
-	for name, tc := range map[string]struct {
-		es     []entry
-		change func(Batch)
-		rules  []func(*Rules)
-		want   string
-		faulty []int32
-		max    int64
-	}{
-		"within bounds":                {at(nowMs-1000, nowMs+500), nil, []func(*Rules){bounded}, "ok", nil, nowMs + 500},
-		"too old":                      {at(nowMs-1000, nowMs-1001), nil, []func(*Rules){bounded}, "timestamp", []int32{1}, 0},
-		"too new":                      {at(nowMs+501, nowMs, nowMs+502), nil, []func(*Rules){bounded}, "timestamp", []int32{0, 2}, 0},
+	oldest, newest := now-beforeMs, now+afterMs
+	const d = distanceMs
+	return map[string]recordCase{
+		"within bounds":                {at(oldest+d, newest-d), nil, []func(*Rules){bounded}, "ok", nil, newest - d},
+		"too old":                      {at(oldest+d, oldest-d), nil, []func(*Rules){bounded}, "timestamp", []int32{1}, 0},
+		"too new":                      {at(newest+d, now, newest+2*d), nil, []func(*Rules){bounded}, "timestamp", []int32{0, 2}, 0},
 		"none at all":                  {at(-1, -1), nil, []func(*Rules){bounded}, "ok", nil, -1},
 		"before 1970":                  {at(-100, -100), nil, nil, "ok", nil, -1},
 		"before 1970, bounded":         {at(-100, -1), nil, []func(*Rules){bounded}, "timestamp", []int32{0}, 0},
 		"time 0":                       {at(0), nil, nil, "ok", nil, 0},
-		"out of bounds, append time":   {at(5, nowMs*2), nil, []func(*Rules){bounded, appendTime}, "ok", nil, nowMs},
-		"largest is first":             {at(nowMs+9, nowMs, nowMs+3), nil, nil, "ok", nil, nowMs + 9},
-		"header lies about the max":    {at(nowMs, nowMs-1), func(b Batch) { binary.BigEndian.PutUint64(b[atMaxTimestamp:], 1) }, nil, "ok", nil, nowMs},
-		"no keys, not compacted":       {[]entry{{Timestamp: nowMs}}, nil, nil, "ok", nil, nowMs},
-		"empty key":                    {[]entry{{Timestamp: nowMs, Key: []byte{}}}, nil, []func(*Rules){compacted}, "ok", nil, nowMs},
-		"null keys":                    {[]entry{{Timestamp: nowMs}, {Timestamp: nowMs, Key: key}, {Timestamp: nowMs}}, nil, []func(*Rules){compacted}, "invalid", []int32{0, 2}, 0},
-		"null key and bad time":        {[]entry{{Timestamp: nowMs}, {Timestamp: nowMs * 2, Key: key}}, nil, []func(*Rules){compacted}, "timestamp", []int32{0, 1}, 0},
-		"null key of a bad time":       {[]entry{{Timestamp: nowMs * 2}}, nil, []func(*Rules){compacted}, "invalid", []int32{0}, 0},
-		"null key, append time":        {[]entry{{Timestamp: nowMs * 2}}, nil, []func(*Rules){compacted, appendTime}, "invalid", []int32{0}, 0},
-		"claims append time, in time":  {at(nowMs-7, nowMs), claims, nil, "ok", nil, nowMs},
-		"claims append time, too new":  {at(nowMs, nowMs*2), claims, nil, "timestamp", []int32{0, 1}, 0},
+		"out of bounds, append time":   {at(5, 2*now), nil, []func(*Rules){bounded, appendTime}, "ok", nil, now},
+		"largest is first":             {at(now+9, now, now+3), nil, nil, "ok", nil, now + 9},
+		"header lies about the max":    {at(now, now-1), func(b Batch) { binary.BigEndian.PutUint64(b[atMaxTimestamp:], 1) }, nil, "ok", nil, now},
+		"no keys, not compacted":       {[]entry{{Timestamp: now}}, nil, nil, "ok", nil, now},
+		"empty key":                    {[]entry{{Timestamp: now, Key: []byte{}}}, nil, []func(*Rules){compacted}, "ok", nil, now},
+		"null keys":                    {[]entry{{Timestamp: now}, {Timestamp: now, Key: key}, {Timestamp: now}}, nil, []func(*Rules){compacted}, "invalid", []int32{0, 2}, 0},
+		"null key and bad time":        {[]entry{{Timestamp: now}, {Timestamp: 2 * now, Key: key}}, nil, []func(*Rules){compacted}, "timestamp", []int32{0, 1}, 0},
+		"null key of a bad time":       {[]entry{{Timestamp: 2 * now}}, nil, []func(*Rules){compacted}, "invalid", []int32{0}, 0},
+		"null key, append time":        {[]entry{{Timestamp: 2 * now}}, nil, []func(*Rules){compacted, appendTime}, "invalid", []int32{0}, 0},
+		"claims append time, in time":  {at(now-7, now), claims, nil, "ok", nil, now},
+		"claims append time, too new":  {at(now, 2*now), claims, nil, "timestamp", []int32{0, 1}, 0},
 		"claims append time, has none": {at(-1, -1), claims, nil, "timestamp", []int32{0, 1}, 0},
-		"claims it where it is rule":   {at(nowMs, nowMs), claims, []func(*Rules){appendTime}, "timestamp", []int32{0, 1}, 0},
-		"claims it, null key":          {[]entry{{Timestamp: nowMs}}, claims, []func(*Rules){appendTime, compacted}, "invalid", []int32{0}, 0},
-	} {
+		"claims it where it is rule":   {at(now, now), claims, []func(*Rules){appendTime}, "timestamp", []int32{0, 1}, 0},
+		"claims it, null key":          {[]entry{{Timestamp: now}}, claims, []func(*Rules){appendTime, compacted}, "invalid", []int32{0}, 0},
+	}
+}
+
+// faultyRecords are the indices that err names.
+func faultyRecords(err error) (faulty []int32) {
+	if bad, ok := errors.AsType[*RecordsError](err); ok {
+		for _, r := range bad.Records {
+			faulty = append(faulty, r.Index)
+		}
+	}
+	return faulty
+}
+
+// batch is the case as a client sends it.
+func (tc recordCase) batch(c codec.Codec) Batch {
+	m := Plain(0, NoLeaderEpoch)
+	m.Codec = c
+	in := buildOf(m, tc.es)
+	if tc.change != nil {
+		tc.change(in)
+		in.Seal()
+	}
+	return in
+}
+
+// TestAdmitRecords checks the faults of single records, in each codec.
+func TestAdmitRecords(t *testing.T) {
+	for name, tc := range recordCases(nowMs) {
 		for c := codec.None; c <= codec.Zstd; c++ {
-			t.Run(name+"/"+c.String(), func(t *testing.T) {
-				m := Plain(0, NoLeaderEpoch)
-				m.Codec = c
-				in := buildOf(m, tc.es)
-				if tc.change != nil {
-					tc.change(in)
-					in.Seal()
+			for _, headerOnly := range []bool{false, true} {
+				if headerOnly && name == "header lies about the max" {
+					continue // That is what is believed then.
 				}
-				r := defaults
-				for _, change := range tc.rules {
-					change(&r)
-				}
-				for _, headerOnly := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/%v", name, c, headerOnly), func(t *testing.T) {
+					r := defaults
 					r.HeaderOnly = headerOnly
-					b, err := Admit(bytes.Clone(in), r)
-					if headerOnly && name == "header lies about the max" {
-						continue // That is what is believed then.
+					for _, change := range tc.rules {
+						change(&r)
 					}
+					b, err := Admit(tc.batch(c), r)
 					if got := kind(err); got != tc.want {
-						t.Fatalf("header only %v: %s, %v; want %s", headerOnly, got, err, tc.want)
+						t.Fatalf("%s, %v; want %s", got, err, tc.want)
 					}
-					var faulty []int32
-					if bad, ok := errors.AsType[*RecordsError](err); ok {
-						for _, r := range bad.Records {
-							faulty = append(faulty, r.Index)
-						}
-					}
-					if diff := cmp.Diff(tc.faulty, faulty); diff != "" {
+					if diff := cmp.Diff(tc.faulty, faultyRecords(err)); diff != "" {
 						t.Errorf("records at fault, want (-), got (+):\n%s", diff)
 					}
 					if err != nil {
-						continue
+						return
 					}
 					if err := b.CheckCRC(); err != nil {
 						t.Error(err)
@@ -238,9 +271,36 @@ func TestAdmitRecords(t *testing.T) {
 					if b.MaxTimestamp() != tc.max || b.LogAppendTime() != r.LogAppendTime {
 						t.Errorf("max timestamp %d, append time %v; want %d, %v", b.MaxTimestamp(), b.LogAppendTime(), tc.max, r.LogAppendTime)
 					}
-				}
-			})
+				})
+			}
 		}
+	}
+}
+
+// TestAdmitBounds: the first and the last timestamp allowed are allowed, also when
+// the bounds do not fit 64 bits.
+func TestAdmitBounds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after int64
+		ts            int64
+		want          string
+	}{
+		"oldest":                {1000, 500, nowMs - 1000, "ok"},
+		"too old":               {1000, 500, nowMs - 1001, "timestamp"},
+		"newest":                {1000, 500, nowMs + 500, "ok"},
+		"too new":               {1000, 500, nowMs + 501, "timestamp"},
+		"only now":              {0, 0, nowMs, "ok"},
+		"not a ms later":        {0, 0, nowMs + 1, "timestamp"},
+		"farthest future":       {0, math.MaxInt64, math.MaxInt64, "ok"},
+		"as old as can be told": {math.MaxInt64, 0, nowMs - math.MaxInt64, "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := with(func(r *Rules) { r.BeforeMaxMs, r.AfterMaxMs = tc.before, tc.after })
+			_, err := Admit(recordCase{es: []entry{{Timestamp: tc.ts}}}.batch(codec.None), r)
+			if got := kind(err); got != tc.want {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
 	}
 }
 
@@ -393,22 +453,32 @@ func TestAdmitKeeps(t *testing.T) {
 	})
 }
 
-// TestAdmitRenumbers: offset deltas that are not 0, 1, 2, … are made so.
-func TestAdmitRenumbers(t *testing.T) {
-	for c := codec.None; c <= codec.Zstd; c++ {
-		for name, deltas := range map[string][]int{"gap": {0, 2}, "all zero": {0, 0}, "backwards": {1, 0}, "negative": {-5, 1}} {
-			var records [][]byte
-			for i, d := range deltas {
-				records = append(records, raw(byte(0), i, d, 1, string(rune('a'+i)), -1, 0))
-			}
-			b, err := Admit(crafted(t, c, int32(len(records)), records...), defaults)
-			if err != nil {
-				t.Fatalf("%v, %s: %v", c, name, err)
-			}
-			want := []entry{{0, 1000, []byte("a"), nil, nil}, {1, 1001, []byte("b"), nil, nil}}
-			got, err := entries(b, codec.NoLimit)
-			if diff := diffEntries(want, got); err != nil || diff != "" || b.CheckCRC() != nil || b.Codec() != c {
-				t.Errorf("%v, %s: %v, %v, want (-), got (+):\n%s", c, name, err, b.CheckCRC(), diff)
+// TestAdmitOffsetDeltas: offset deltas that are not 0, 1, 2, … are made so when the
+// records are rewritten or not compressed, and refused otherwise.
+func TestAdmitOffsetDeltas(t *testing.T) {
+	for name, deltas := range map[string][]int{"gap": {0, 2}, "all zero": {0, 0}, "backwards": {1, 0}, "negative": {-5, 1}} {
+		var records [][]byte
+		for i, d := range deltas {
+			records = append(records, raw(byte(0), i, d, 1, string(rune('a'+i)), -1, 0))
+		}
+		for from := codec.None; from <= codec.Zstd; from++ {
+			for to := codec.None; to <= codec.Zstd; to++ {
+				r := with(func(r *Rules) { r.Recompress, r.Codec = true, to })
+				b, err := Admit(crafted(t, from, int32(len(records)), records...), r)
+				if from == to && from != codec.None {
+					if kind(err) != "invalid" {
+						t.Errorf("%s, %v: %v", name, from, err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatalf("%s, %v to %v: %v", name, from, to, err)
+				}
+				want := []entry{{0, 1000, []byte("a"), nil, nil}, {1, 1001, []byte("b"), nil, nil}}
+				got, err := entries(b, codec.NoLimit)
+				if diff := diffEntries(want, got); err != nil || diff != "" || b.CheckCRC() != nil || b.Codec() != to {
+					t.Errorf("%s, %v to %v: %v, %v, want (-), got (+):\n%s", name, from, to, err, b.CheckCRC(), diff)
+				}
 			}
 		}
 	}
