@@ -70,6 +70,10 @@ func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordin
 	if !ok {
 		panic(fmt.Sprintf("BUG: the controller is asked a %T", in))
 	}
+	if s.level == 0 {
+		// The log has no first records yet: they were refused, and are due again.
+		return coordinator.Effects{Replies: []coordinator.Reply{{To: t, Err: coordinator.ErrLoading}}}
+	}
 	st := &step{Moment: m, describable: req.Describable}
 	recs, resp := s.handle(st, req.Body)
 	eff := s.effects(st, recs)
@@ -140,17 +144,21 @@ func (s *Shard) effects(st *step, recs []metadata.Record) coordinator.Effects {
 
 // Refused implements coordinator.Shard.
 func (s *Shard) Refused(m coordinator.Moment, t coordinator.Ticket, in any, err error) coordinator.Effects {
-	if t == 0 && in != nil {
+	if t == 0 {
+		if in == nil {
+			in = activateKey{} // The first records, from Loaded.
+		}
 		// What was due stays due.
 		return coordinator.Effects{Timers: []coordinator.Timer{{Key: in, At: m.Now.Add(time.Second)}}}
 	}
 	return coordinator.Effects{Replies: []coordinator.Reply{{To: t, Err: err}}}
 }
 
-// balanceKey and uncleanKey are timers; a broker's session is one too (broker.go).
+// The timers; a broker's session is one too (broker.go).
 type (
-	balanceKey struct{}
-	uncleanKey struct{}
+	activateKey struct{} // The first records could not be written.
+	balanceKey  struct{}
+	uncleanKey  struct{}
 )
 
 // Fired implements coordinator.Shard.
@@ -161,6 +169,8 @@ func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
 	switch key := key.(type) {
 	case sessionKey:
 		recs = s.sessionDue(st, key)
+	case activateKey:
+		recs = s.activation()
 	case balanceKey:
 		st.timer(key, m.Now.Add(s.cfg.BalanceInterval))
 		recs = s.balance()

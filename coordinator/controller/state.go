@@ -23,12 +23,12 @@ type Partition struct {
 	ID             int32
 	Replicas       []int32 // Broker ids, the preferred leader first.
 	ISR            []int32
-	Adding         []int32 // Replicas that a reassignment adds.
-	Removing       []int32 // Replicas that a reassignment removes.
+	Adding         []int32    // Replicas that a reassignment adds.
+	Removing       []int32    // Replicas that a reassignment removes.
 	Directories    [][16]byte // The directory of each replica.
-	ELR            []int32 // Eligible leader replicas.
-	LastKnownELR   []int32 // The last leader, while there is none.
-	Leader         int32   // -1: none.
+	ELR            []int32    // Eligible leader replicas.
+	LastKnownELR   []int32    // The last leader, while there is none.
+	Leader         int32      // -1: none.
 	LeaderEpoch    int32
 	PartitionEpoch int32
 	Recovering     bool // After an unclean election.

@@ -160,10 +160,15 @@ func (l *Log) CommitTo(offset int64) {
 	l.notify()
 }
 
-// Fail makes the next append fail with err and write nothing. Calls queue up.
+// Fail makes the next append fail with err and write nothing. Calls queue up; nil
+// takes back what has not come up yet.
 func (l *Log) Fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err == nil {
+		l.mu.failing = nil
+		return
+	}
 	l.mu.failing = append(l.mu.failing, failure{err: err})
 }
 

@@ -37,8 +37,9 @@ type Script struct {
 // Run plays the script in the file at path.
 //
 // A line that begins in the first column is a command; the indented lines below
-// it are what came of it, and are compared (with -update, rewritten). Empty lines
-// and those that begin with # say nothing. The commands are
+// it are what came of it, and are compared (with -update, rewritten). A timer that
+// goes off n times in a row, with nothing in between, is one line that ends in xn.
+// Empty lines and those that begin with # say nothing. The commands are
 //
 //	tick 10s     let time pass; timers go off at their times
 //	hold         keep records uncommitted from now on
@@ -80,10 +81,28 @@ func Run(t *testing.T, s Script, path string) {
 func (s Script) play(t *testing.T, text string) (string, *Machine) {
 	t.Helper()
 	var out strings.Builder
+	var due string // The last line, if it is of a timer.
+	var times int
+	flush := func() {
+		if times > 1 {
+			due += fmt.Sprintf(" x%d", times)
+		}
+		if times > 0 {
+			fmt.Fprintf(&out, "  %s\n", due)
+		}
+		due, times = "", 0
+	}
 	show := func(e Event) {
+		if e.Due != nil {
+			if line := "due " + s.ShowTimer(e.Due); line != due {
+				flush()
+				due = line
+			}
+			times++
+			return
+		}
+		flush()
 		switch {
-		case e.Due != nil:
-			fmt.Fprintf(&out, "  due %s\n", s.ShowTimer(e.Due))
 		case e.Record != nil:
 			fmt.Fprintf(&out, "  record %d %s\n", e.Offset, s.ShowRecord(*e.Record))
 		case e.Reply != nil:
@@ -105,6 +124,7 @@ func (s Script) play(t *testing.T, text string) (string, *Machine) {
 		if err := s.command(m, line, &out); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
+		flush()
 	}
 	return out.String(), m
 }

@@ -12,11 +12,10 @@ import (
 const cleanupBytes = 128 << 10
 
 // cleanup is what is left to be cleaned. Soft state: after a failover the next
-// round finds it again.
+// round, or whoever was not answered, begins again.
 type cleanup struct {
-	after   string // The round has come this far: the last group it looked at.
+	expired string // The round has come this far: the last group it looked at.
 	topics  []deletedTopics
-	running bool // after counts.
 }
 
 // deletedTopics is a TopicsDeleted that is being worked off.
@@ -29,24 +28,44 @@ type deletedTopics struct {
 // topicsDeleted forgets the offsets of deleted topics.
 func (s *Shard) topicsDeleted(t coordinator.Ticket, in TopicsDeleted) {
 	s.cleanup.topics = append(s.cleanup.topics, deletedTopics{TopicsDeleted: in, ticket: t})
-	s.clean()
+	if len(s.cleanup.topics) == 1 {
+		s.cleanTopics()
+	}
 }
 
-// clean is one step of cleaning up: first deleted topics, which somebody waits
-// for, then the round that looks for expired offsets and forgotten groups. It
-// goes on at once while there is more, and else when the next round is due.
-func (s *Shard) clean() {
-	for len(s.cleanup.topics) > 0 {
-		d := &s.cleanup.topics[0]
-		if !s.walk(&d.after, func(g *group) { s.cleanTopics(g, d.TopicsDeleted) }) {
-			s.setTimer(timerKey{kind: cleanupTimer}, 0)
-			return
-		}
-		s.eff.Replies = append(s.eff.Replies, coordinator.Reply{To: d.ticket})
+// cleanTopics is one step of forgetting deleted topics' offsets. It goes on at
+// once while there is more.
+func (s *Shard) cleanTopics() {
+	if len(s.cleanup.topics) == 0 {
+		return
+	}
+	d := &s.cleanup.topics[0]
+	ticket := d.ticket
+	done := s.walk(&d.after, func(g *group) { s.cleanGroup(g, d.TopicsDeleted) })
+	if done {
+		s.reply(ticket, nil)
 		s.cleanup.topics = s.cleanup.topics[1:]
 	}
-	if s.walk(&s.cleanup.after, s.expire) {
-		s.cleanup.after = ""
+	if len(s.cleanup.topics) > 0 {
+		s.setTimer(timerKey{kind: topicsTimer}, 0)
+	}
+	s.undo = func(_ int16, err error) {
+		if !done {
+			s.cleanup.topics = s.cleanup.topics[1:]
+		}
+		s.eff.Replies = append(s.eff.Replies, coordinator.Reply{To: ticket, Err: err})
+		if len(s.cleanup.topics) > 0 {
+			s.setTimer(timerKey{kind: topicsTimer}, 0)
+		}
+	}
+}
+
+// clean is one step of the round that looks for expired offsets and forgotten
+// groups. It goes on at once while there is more, and else when the next round is
+// due.
+func (s *Shard) clean() {
+	if s.walk(&s.cleanup.expired, s.expire) {
+		s.cleanup.expired = ""
 		s.setTimer(timerKey{kind: cleanupTimer}, s.cfg.RetentionCheckInterval)
 		return
 	}
@@ -78,9 +97,9 @@ func (s *Shard) written() (n int) {
 	return n
 }
 
-// cleanTopics forgets a group's offsets for deleted topics. An offset that was
+// cleanGroup forgets a group's offsets for deleted topics. An offset that was
 // committed for another id belongs to a topic that has the name now.
-func (s *Shard) cleanTopics(g *group, d TopicsDeleted) {
+func (s *Shard) cleanGroup(g *group, d TopicsDeleted) {
 	var none [16]byte
 	for _, k := range g.everyOffset() {
 		i := slices.Index(d.Names, k.topic)

@@ -61,7 +61,7 @@ func (s *Shard) join(t coordinator.Ticket, rq Request, req *kmsg.JoinGroupReques
 	if isNew && len(s.eff.Records) == 0 {
 		// The group must be in the log before anybody is told of it.
 		s.write(g.newGroupRecord())
-		s.undo = func(int16) { delete(s.groups, g.id) }
+		s.undo = func(int16, error) { delete(s.groups, g.id) }
 	}
 }
 
@@ -240,7 +240,7 @@ func (s *Shard) persistReplacement(t coordinator.Ticket, req *kmsg.JoinGroupRequ
 	}
 	s.write(g.record())
 	s.reply(t, resp)
-	s.undo = func(code int16) {
+	s.undo = func(code int16, _ error) {
 		s.cancelTimer(timerKey{sessionTimer, g.id, m.id})
 		g.rename(m, old.id)
 		g.update(m, old.protocols, old.rebalanceMs, old.sessionMs)

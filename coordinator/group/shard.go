@@ -58,7 +58,7 @@ type Shard struct {
 	now  time.Time
 	rand interface{ Uint64() uint64 }
 	eff  coordinator.Effects
-	undo func(code int16)
+	undo func(code int16, err error)
 	kept coordinator.Effects // Those of the last step.
 }
 
@@ -127,7 +127,7 @@ func (s *Shard) Refused(m coordinator.Moment, t coordinator.Ticket, in any, err 
 	undo, kept := s.undo, s.kept
 	s.begin(m)
 	if undo != nil {
-		undo(appendCode(err))
+		undo(appendCode(err), err)
 	} else {
 		s.eff.Timers = kept.Timers
 		for _, r := range kept.Replies {
@@ -154,10 +154,11 @@ const (
 	sessionTimer timerKind = iota // A member was not heard of.
 	joinTimer                     // A rebalance has waited long enough.
 	syncTimer                     // So has the assignment.
-	cleanupTimer                  // Look for what can go.
+	cleanupTimer                  // Look for expired offsets.
+	topicsTimer                   // Go on with deleted topics.
 )
 
-// timerKey is the key of a shard's timers. group is empty for cleanupTimer,
+// timerKey is the key of a shard's timers. group is empty for the last two,
 // member for all but sessionTimer.
 type timerKey struct {
 	kind          timerKind
@@ -173,6 +174,8 @@ func (k timerKey) String() string {
 		return "join/" + k.group
 	case syncTimer:
 		return "sync/" + k.group
+	case topicsTimer:
+		return "topics"
 	}
 	return "cleanup"
 }
@@ -185,6 +188,8 @@ func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
 	switch {
 	case k.kind == cleanupTimer:
 		s.clean()
+	case k.kind == topicsTimer:
+		s.cleanTopics()
 	case g == nil: // It was deleted meanwhile.
 	case k.kind == sessionTimer:
 		s.sessionExpired(g, k.member)
@@ -226,9 +231,9 @@ func (s *Shard) end() coordinator.Effects {
 
 func (s *Shard) nowMs() int64 { return s.now.UnixMilli() }
 
-// reply answers a ticket with a response.
-func (s *Shard) reply(t coordinator.Ticket, resp kmsg.Response) {
-	s.eff.Replies = append(s.eff.Replies, coordinator.Reply{To: t, Body: resp})
+// reply answers a ticket with a response, or nil.
+func (s *Shard) reply(t coordinator.Ticket, body any) {
+	s.eff.Replies = append(s.eff.Replies, coordinator.Reply{To: t, Body: body})
 }
 
 func (s *Shard) write(recs ...coordinator.Record) {

@@ -160,12 +160,16 @@ func showRecord(r coordinator.Record) string {
 	}
 	v := kmsg.NewOffsetCommitValue()
 	must(v.ReadFrom(r.Value))
-	return fmt.Sprintf("offset/%s/%s/%d v%d %d epoch=%d %q expires=%d", k.Group, k.Topic, k.Partition, v.Version, v.Offset, v.LeaderEpoch, v.Metadata, v.ExpireTimestamp)
+	s := fmt.Sprintf("offset/%s/%s/%d v%d %d epoch=%d %q", k.Group, k.Topic, k.Partition, v.Version, v.Offset, v.LeaderEpoch, v.Metadata)
+	if v.Version == offsetExpireVersion {
+		s += fmt.Sprintf(" expires=%s", sinceStart(v.ExpireTimestamp))
+	}
+	return s
 }
 
 func showStored(v *kmsg.GroupMetadataValue) string {
 	s := fmt.Sprintf("v%d type=%q gen=%d protocol=%s leader=%s since=%s", v.Version, v.ProtocolType, v.Generation, or(v.Protocol), or(v.Leader),
-		time.UnixMilli(v.CurrentStateTimestamp).Sub(coordtest.Start))
+		sinceStart(v.CurrentStateTimestamp))
 	for _, m := range v.Members {
 		s += fmt.Sprintf(" %s@%s:%s:%q", m.MemberID, or(m.InstanceID), showTopics(m.Subscription), m.Assignment)
 	}
@@ -182,15 +186,25 @@ func (s *Shard) hard() string {
 		}
 		for _, k := range g.everyOffset() {
 			if c, ok := g.offsets[k.topic][k.partition]; ok {
-				fmt.Fprintf(&out, "offset/%s/%s/%d %+v\n", id, k.topic, k.partition, c)
+				fmt.Fprintf(&out, "offset/%s/%s/%d %s\n", id, k.topic, k.partition, showCommitted(c))
 			}
 			for _, producer := range sortedProducers(g.open[k.topic][k.partition]) {
-				fmt.Fprintf(&out, "open/%s/%s/%d %d: %+v\n", id, k.topic, k.partition, producer, s.pending[producer][k])
+				fmt.Fprintf(&out, "open/%s/%s/%d by %d: %s\n", id, k.topic, k.partition, producer, showCommitted(s.pending[producer][k]))
 			}
 		}
 	}
 	return out.String()
 }
+
+func showCommitted(c committed) string {
+	s := fmt.Sprintf("%d epoch=%d %q committed=%s at=%d", c.offset, c.leaderEpoch, c.metadata, sinceStart(c.commitMs), c.at)
+	if c.expireMs >= 0 {
+		s += fmt.Sprintf(" expires=%s", sinceStart(c.expireMs))
+	}
+	return s
+}
+
+func sinceStart(ms int64) time.Duration { return time.UnixMilli(ms).Sub(coordtest.Start) }
 
 func sortedProducers(m map[int64]struct{}) []int64 {
 	var ids []int64

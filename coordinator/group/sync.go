@@ -84,7 +84,7 @@ func (s *Shard) assign(g *group, req *kmsg.SyncGroupRequest) {
 	s.write(record)
 	s.cfg.Logger.Info("group is stable", slog.String("group", g.id), slog.Int("generation", int(g.generation)),
 		slog.Int("members", len(g.members)))
-	s.undo = func(code int16) {
+	s.undo = func(code int16, _ error) {
 		g.state, g.previous, g.sinceMs = completing, preparing, since
 		for m, w := range waiting {
 			m.sync = w

@@ -1,0 +1,267 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"pgregory.net/rapid"
+
+	"github.com/moldau-broker/moldau/coordinator"
+	"github.com/moldau-broker/moldau/coordinator/coordtest"
+)
+
+// world is a machine that is driven at random, and what its clients know.
+type world struct {
+	t       *rapid.T
+	machine *coordtest.Machine
+	log     strings.Builder    // What happened, for comparing two runs.
+	since   coordinator.Ticket // Tickets up to here were lost in a failover.
+	last    coordinator.Ticket // The newest.
+	ids     []string           // Member ids that were ever told.
+	gens    map[string]int32   // The newest generation told, by group.
+	txns    map[int64]bool     // Open transactions by producer.
+}
+
+func newWorld(t *rapid.T) *world {
+	cfg := DefaultConfig()
+	cfg.MaxSize = 3
+	cfg.OffsetMetadataMaxBytes = 5
+	cfg.OffsetsRetention = time.Hour
+	w := &world{t: t, ids: []string{"", "stranger"}, gens: make(map[string]int32), txns: make(map[int64]bool)}
+	w.machine = coordtest.NewMachine(func() coordinator.Shard { return New(cfg) }, 1)
+	w.machine.OnEvent = w.event
+	return w
+}
+
+func (w *world) event(e coordtest.Event) {
+	switch {
+	case e.Due != nil:
+		fmt.Fprintln(&w.log, "due", e.Due)
+	case e.Record != nil:
+		fmt.Fprintln(&w.log, "record", e.Offset, showRecord(*e.Record))
+	case e.Reply != nil:
+		fmt.Fprintln(&w.log, "reply", e.Reply.To, showReply(*e.Reply))
+		if j, ok := e.Reply.Body.(*kmsg.JoinGroupResponse); ok && j.MemberID != "" {
+			w.ids = append(w.ids, j.MemberID)
+		}
+	}
+}
+
+func pick[T any](t *rapid.T, label string, from ...T) T {
+	return rapid.SampledFrom(from).Draw(t, label)
+}
+
+func (w *world) group(t *rapid.T) string { return pick(t, "group", "g", "h") }
+
+// member is an id that some client may use, most often a fresh one.
+func (w *world) member(t *rapid.T) string {
+	if n := len(w.ids); n > 2 && rapid.IntRange(0, 3).Draw(t, "fresh") > 0 {
+		return w.ids[rapid.IntRange(max(0, n-4), n-1).Draw(t, "recent")]
+	}
+	return pick(t, "member", w.ids...)
+}
+
+// generation is most often the one that the group has.
+func (w *world) generation(t *rapid.T, id string) int32 {
+	var gen int32
+	if g := w.machine.Shard().(*Shard).groups[id]; g != nil {
+		gen = g.generation
+	}
+	return gen + pick(t, "off", int32(0), 0, 0, 0, 1, -1)
+}
+
+func instance(t *rapid.T) *string {
+	if s := pick(t, "instance", "", "", "i", "j"); s != "" {
+		return &s
+	}
+	return nil
+}
+
+func (w *world) ask(body kmsg.Request) {
+	fmt.Fprintf(&w.log, "ask %T\n", body)
+	w.last = w.machine.Do(Request{ClientID: "c", ClientHost: "/10.0.0.1", Body: body})
+}
+
+func (w *world) join(t *rapid.T) {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Version = pick(t, "version", int16(0), 3, 4, 5, 8, 9)
+	req.Group, req.MemberID, req.InstanceID = w.group(t), w.member(t), instance(t)
+	req.SessionTimeoutMillis = pick(t, "session", int32(6000), 10000, 30000)
+	req.RebalanceTimeoutMillis = pick(t, "rebalance", int32(5000), 20000, 600000)
+	req.ProtocolType = pick(t, "type", "consumer", "consumer", "consumer", "connect")
+	for _, name := range pick(t, "protocols", []string{"range"}, []string{"range", "rr"}, []string{"rr", "range"}, []string{"rr"}, []string{"range", "range"}, nil) {
+		req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{
+			Name: name, Metadata: subscription(pick(t, "topics", "t", "t", "u", "!")),
+		})
+	}
+	w.ask(req)
+}
+
+func (w *world) sync(t *rapid.T) {
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Version, req.Group = pick(t, "version", int16(0), 5), w.group(t)
+	req.MemberID, req.InstanceID, req.Generation = w.member(t), instance(t), w.generation(t, req.Group)
+	for _, id := range w.ids {
+		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{
+			MemberID: id, MemberAssignment: []byte(fmt.Sprint(req.Generation)),
+		})
+	}
+	w.ask(req)
+}
+
+func (w *world) beat(t *rapid.T) {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Version, req.Group = 4, w.group(t)
+	req.MemberID, req.InstanceID, req.Generation = w.member(t), instance(t), w.generation(t, req.Group)
+	w.ask(req)
+}
+
+func (w *world) leave(t *rapid.T) {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Version, req.Group = pick(t, "version", int16(2), 5), w.group(t)
+	req.MemberID = w.member(t)
+	for range rapid.IntRange(0, 2).Draw(t, "members") {
+		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: w.member(t), InstanceID: instance(t)})
+	}
+	w.ask(req)
+}
+
+func (w *world) commit(t *rapid.T) {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version, req.Group, req.Generation = pick(t, "version", int16(2), 8, 9), w.group(t), -1
+	if rapid.Bool().Draw(t, "as member") {
+		req.MemberID, req.InstanceID, req.Generation = w.member(t), instance(t), w.generation(t, req.Group)
+	}
+	req.RetentionTimeMillis = pick(t, "retention", int64(-1), 1000)
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = pick(t, "topic", "t", "u")
+	rp := kmsg.NewOffsetCommitRequestTopicPartition()
+	rp.Partition = rapid.Int32Range(0, 1).Draw(t, "partition")
+	rp.Offset = rapid.Int64Range(0, 9).Draw(t, "offset")
+	rp.Metadata = pick(t, "metadata", nil, new("x"), new("too long"))
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	w.ask(req)
+}
+
+func (w *world) tools(t *rapid.T) {
+	group := w.group(t)
+	switch rapid.IntRange(0, 5).Draw(t, "tool") {
+	case 0:
+		req := kmsg.NewPtrListGroupsRequest()
+		w.ask(req)
+	case 1:
+		req := kmsg.NewPtrDescribeGroupsRequest()
+		req.Groups = []string{group}
+		w.ask(req)
+	case 2:
+		req := kmsg.NewPtrDeleteGroupsRequest()
+		req.Groups = []string{group, group}
+		w.ask(req)
+	case 3:
+		req := kmsg.NewPtrOffsetDeleteRequest()
+		req.Group = group
+		req.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: 0}, {Partition: 1}}}}
+		w.ask(req)
+	case 4:
+		req := kmsg.NewPtrOffsetFetchRequest()
+		req.Version, req.RequireStable = 8, true
+		req.Groups = []kmsg.OffsetFetchRequestGroup{{Group: group}}
+		w.ask(req)
+	case 5:
+		w.last = w.machine.Do(TopicsDeleted{Names: []string{pick(t, "topic", "t", "u")}})
+	}
+}
+
+// transaction writes to the log what a transactional commit does, or its end, and
+// loads it.
+func (w *world) transaction(t *rapid.T) {
+	producer := rapid.Int64Range(1, 2).Draw(t, "producer")
+	if w.txns[producer] && rapid.Bool().Draw(t, "end") {
+		w.machine.Log.AppendMarker(w.machine.Now(), producer, 0, rapid.Bool().Draw(t, "commit"))
+		w.txns[producer] = false
+	} else {
+		k := offsetKey{w.group(t), "t", 0}
+		r := offsetRecord(k, committed{offset: 77, commitMs: w.machine.Now().UnixMilli(), expireMs: -1})
+		if _, err := w.machine.Log.AppendTxn(w.machine.Now(), producer, 0, []coordinator.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+		w.txns[producer] = true
+	}
+	w.failover(t)
+}
+
+func (w *world) failover(*rapid.T) {
+	w.since = w.last
+	w.machine.Failover()
+}
+
+// refuse has the next append refused, and what a client does next must leave the
+// hard state as it is.
+func (w *world) refuse(t *rapid.T) {
+	shard := w.machine.Shard().(*Shard)
+	before := shard.hard()
+	w.machine.Log.Fail(&coordinator.RefusedError{Err: errors.New("refused")})
+	end := w.machine.Log.End()
+	pick(t, "input", w.join, w.sync, w.leave, w.commit, w.tools)(t)
+	w.machine.Log.Fail(nil)
+	if w.machine.Log.End() == end && shard.hard() != before {
+		t.Fatalf("nothing was written, and the hard state changed:\n%s\nwas\n%s", shard.hard(), before)
+	}
+}
+
+func (w *world) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"join": w.join, "join again": w.join, "join once more": w.join,
+		"sync": w.sync, "sync again": w.sync, "beat": w.beat, "leave": w.leave, "commit": w.commit,
+		"tools": w.tools, "transaction": w.transaction, "failover": w.failover, "refuse": w.refuse,
+		"tick": func(t *rapid.T) {
+			w.machine.Tick(pick(t, "time", time.Second, 3*time.Second, 10*time.Second, time.Minute, time.Hour))
+		},
+		"hold":    func(*rapid.T) { w.machine.Log.Hold() },
+		"release": func(*rapid.T) { w.machine.Log.Release(); w.machine.Commit() },
+		"":        w.check,
+	}
+}
+
+func (w *world) check(t *rapid.T) {
+	shard := w.machine.Shard().(*Shard)
+	if err := shard.check(); err != nil {
+		t.Fatalf("%v\n%s", err, w.log.String())
+	}
+	replayed := w.machine.Replayed().(*Shard)
+	if live, loaded := shard.hard(), replayed.hard(); live != loaded {
+		t.Fatalf("live\n%s\nreplayed\n%s", live, loaded)
+	}
+	if err := replayed.check(); err != nil {
+		t.Fatalf("replayed: %v", err)
+	}
+}
+
+// TestWorld: whatever clients do, the shard does not panic, its invariants hold,
+// its hard state is what its log says, a refused append changes none of it, and
+// everybody gets an answer in the end.
+func TestWorld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		t.Repeat(w.actions())
+		w.machine.Log.Release()
+		w.machine.Commit()
+		w.machine.Tick(2 * time.Hour)
+		w.check(t)
+		for ticket := w.since + 1; ticket <= w.last; ticket++ {
+			if _, ok := w.machine.Replies[ticket]; !ok {
+				t.Fatalf("ticket %d was never answered\n%s", ticket, w.log.String())
+			}
+		}
+		for id, g := range w.machine.Shard().(*Shard).groups {
+			if len(g.members)+len(g.pendingJoin) > 0 {
+				t.Fatalf("nobody was heard of for two hours, and group %q has members: %s", id, w.machine.Shard().(*Shard).soft())
+			}
+		}
+	})
+}
