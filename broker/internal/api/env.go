@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/protocol"
+	"github.com/moldau-broker/moldau/protocol/config"
 )
 
 // Env is what handlers use of the rest of the broker. It is filled in once, by
@@ -28,6 +31,27 @@ type Env struct {
 	// Features tells what the cluster has finalized. Nil is a broker without
 	// features, of an epoch not known yet.
 	Features func() Features
+
+	// Image is the cluster as this broker last heard of it. A handler takes it
+	// once and answers from that one.
+	Image func() *controller.Image
+	// Reached says that clients of a listener are told the address that they
+	// themselves reached, because nobody set another.
+	Reached func(listener string) bool
+	// Settings are this broker's settings as they are now.
+	Settings func() config.Values
+	// Layers are the layers of this broker's settings, without any topic's.
+	Layers func(*controller.Image) config.Layers
+	// Control asks the controller and waits until what it did is committed and,
+	// for at most a second, until this broker serves it.
+	Control func(ctx context.Context, req controller.Request) (kmsg.Response, error)
+	// AutoCreate makes a topic with the defaults, as naming a missing one may do.
+	// Nil when auto.create.topics.enable is false.
+	AutoCreate func(ctx context.Context, topic string) error
+	// Quorum tells where the metadata quorum stands.
+	Quorum func() Quorum
+	// Groups is the group coordinator.
+	Groups Groups
 
 	// Audit, if not nil, sees every response that passes through kmsg before
 	// it is encoded. Tests use it to hold handlers to rules that no single

@@ -15,6 +15,33 @@ import (
 // what older clients send.
 var routes = table(map[kmsg.Key]route{
 	kmsg.ApiVersions: on(0, 4, nothing, apiVersions).everywhere().beforeLogin(),
+
+	kmsg.Metadata:                on(0, 13, describeTopic, metadata),
+	kmsg.DescribeCluster:         on(0, 2, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, describeCluster).everywhere(),
+	kmsg.DescribeTopicPartitions: on(0, 0, describeTopic, describeTopicPartitions),
+	kmsg.DescribeQuorum:          on(0, 2, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, describeQuorum).everywhere(),
+	kmsg.UpdateFeatures:          on(0, 2, need{kmsg.ACLOperationAlter, kmsg.ACLResourceTypeCluster}, updateFeatures).everywhere(),
+	kmsg.DescribeACLs:            on(0, 3, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, describeACLs).everywhere(),
+
+	kmsg.CreateTopics:     on(0, 7, need{kmsg.ACLOperationCreate, kmsg.ACLResourceTypeTopic}, createTopics).everywhere(),
+	kmsg.DeleteTopics:     on(0, 6, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeTopic}, deleteTopics).everywhere(),
+	kmsg.CreatePartitions: on(0, 3, need{kmsg.ACLOperationAlter, kmsg.ACLResourceTypeTopic}, createPartitions).everywhere(),
+
+	kmsg.DescribeConfigs:         on(0, 4, need{kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeTopic}, describeConfigs).everywhere(),
+	kmsg.AlterConfigs:            on(0, 2, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, alterConfigs).everywhere(),
+	kmsg.IncrementalAlterConfigs: on(0, 1, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, incrementalAlterConfigs).everywhere(),
+
+	kmsg.FindCoordinator: on(0, 6, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, findCoordinator),
+	kmsg.JoinGroup:       on(0, 9, readGroup, joinGroup),
+	kmsg.SyncGroup:       on(0, 5, readGroup, syncGroup),
+	kmsg.Heartbeat:       on(0, 4, readGroup, heartbeat),
+	kmsg.LeaveGroup:      on(0, 5, readGroup, leaveGroup),
+	kmsg.OffsetCommit:    on(0, 10, readGroup, offsetCommit),
+	kmsg.OffsetFetch:     on(0, 10, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, offsetFetch),
+	kmsg.OffsetDelete:    on(0, 0, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeGroup}, offsetDelete),
+	kmsg.ListGroups:      on(0, 5, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, listGroups),
+	kmsg.DescribeGroups:  on(0, 6, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, describeGroups),
+	kmsg.DeleteGroups:    on(0, 2, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeGroup}, deleteGroups),
 })
 
 // need is the right that an API takes: the operation, and the kind of resource
@@ -27,6 +54,12 @@ type need struct {
 
 // nothing says that an API is open to everyone who may connect.
 var nothing = need{kmsg.ACLOperationAny, kmsg.ACLResourceTypeAny}
+
+// Needs that several APIs share.
+var (
+	describeTopic = need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeTopic}
+	readGroup     = need{kmsg.ACLOperationRead, kmsg.ACLResourceTypeGroup}
+)
 
 // route is how one API is served.
 type route struct {

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/coordinator/controller"
+	"github.com/moldau-broker/moldau/protocol/config"
+)
+
+// describeConfigs serves DescribeConfigs (32), versions 0 to 4: the settings of
+// topics, of this broker, of all brokers and of groups, each with the layers that
+// its value could come from. Version 1 lists those layers, 3 types and
+// documentation.
+func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.DescribeConfigsRequest) (*kmsg.DescribeConfigsResponse, error) {
+	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	im := env.Image()
+	for _, r := range req.Resources {
+		d := describer{env: env, im: im, req: req, names: r.ConfigNames}
+		rr := kmsg.NewDescribeConfigsResponseResource()
+		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
+		configs, err := d.resource(call, r)
+		if refusal, ok := err.(*controller.Refusal); ok {
+			rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, kmsg.StringPtr(refusal.Message)
+		} else if err != nil {
+			rr.ErrorCode = code(err)
+		}
+		rr.Configs = configs
+		resp.Resources = append(resp.Resources, rr)
+	}
+	return resp, nil
+}
+
+// describer answers one resource of a DescribeConfigs request.
+type describer struct {
+	env   *Env
+	im    *controller.Image
+	req   *kmsg.DescribeConfigsRequest
+	names []string // Those asked for; none is all.
+}
+
+// configRefusal is an error with a message for the client.
+func configRefusal(k *kerr.Error, format string, args ...any) error {
+	return &controller.Refusal{Kerr: k, Message: fmt.Sprintf(format, args...)}
+}
+
+func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if err := d.env.mayConfigs(call.Conn, kmsg.ACLOperationDescribeConfigs, r.ResourceType, r.ResourceName); err != nil {
+		return nil, err
+	}
+	switch r.ResourceType {
+	case kmsg.ConfigResourceTypeTopic:
+		return d.topic(r.ResourceName)
+	case kmsg.ConfigResourceTypeBroker:
+		return d.broker(r.ResourceName)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return d.group(r.ResourceName)
+	}
+	return nil, configRefusal(kerr.InvalidRequest, "Unsupported resource type: %s", r.ResourceType)
+}
+
+// mayConfigs asks for the right to see or change the settings of a resource.
+func (e *Env) mayConfigs(c *Conn, op kmsg.ACLOperation, kind kmsg.ConfigResourceType, name string) error {
+	switch {
+	case kind == kmsg.ConfigResourceTypeTopic && !e.MayTopic(c, op, name):
+		return configRefusal(kerr.TopicAuthorizationFailed, "%s", kerr.TopicAuthorizationFailed.Description)
+	case kind == kmsg.ConfigResourceTypeGroupConfig && !e.MayGroup(c, op, name):
+		return configRefusal(kerr.GroupAuthorizationFailed, "%s", kerr.GroupAuthorizationFailed.Description)
+	case kind != kmsg.ConfigResourceTypeTopic && kind != kmsg.ConfigResourceTypeGroupConfig && !e.MayCluster(c, op):
+		return configRefusal(kerr.ClusterAuthorizationFailed, "%s", kerr.ClusterAuthorizationFailed.Description)
+	}
+	return nil
+}
+
+func (d *describer) wanted(name string) bool {
+	return len(d.names) == 0 || slices.Contains(d.names, name)
+}
+
+func (d *describer) topic(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if why := controller.CheckTopicName(name); why != "" {
+		return nil, configRefusal(kerr.InvalidTopicException, "%s", why)
+	}
+	if _, ok := d.im.Topic(name); !ok {
+		return nil, configRefusal(kerr.UnknownTopicOrPartition, "%s", kerr.UnknownTopicOrPartition.Description)
+	}
+	layers := d.env.Layers(d.im)
+	layers.Topic = d.im.Config(controller.KindTopic, name)
+	var out []kmsg.DescribeConfigsResponseResourceConfig
+	for _, def := range config.Topics() {
+		if d.wanted(def.Name) {
+			out = append(out, d.entry(def, layers.TopicValue(def), false, layers.TopicSynonyms(def)))
+		}
+	}
+	return out, nil
+}
+
+func (d *describer) broker(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	layers := d.env.Layers(d.im)
+	if name == "" {
+		// The defaults of all brokers: only those that somebody set.
+		layers = config.Layers{ClusterDefault: layers.ClusterDefault}
+	} else if id, err := strconv.ParseInt(name, 10, 32); err != nil {
+		return nil, configRefusal(kerr.InvalidRequest, "Broker id must be an integer, but it is: %s", name)
+	} else if int32(id) != d.env.NodeID {
+		return nil, configRefusal(kerr.InvalidRequest,
+			"Unexpected broker id, expected %d or empty string, but received %s", d.env.NodeID, name)
+	}
+	var out []kmsg.DescribeConfigsResponseResourceConfig
+	for _, def := range config.Brokers() {
+		if !d.wanted(def.Name) {
+			continue
+		}
+		synonyms := layers.BrokerSynonyms(def.Name)
+		if name == "" {
+			if _, set := layers.ClusterDefault[def.Name]; !set {
+				continue
+			}
+			synonyms = synonyms[:1]
+		}
+		e := d.entry(def, layers.BrokerValue(def), def.Update == config.ReadOnly, synonyms)
+		if def.NoDefault && len(synonyms) == 0 {
+			e.Value = nil
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func (d *describer) group(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if name == "" {
+		return nil, configRefusal(kerr.InvalidRequest, "Group name must not be empty")
+	}
+	set := d.im.Config(controller.KindGroup, name)
+	var out []kmsg.DescribeConfigsResponseResourceConfig
+	for _, def := range config.Groups() {
+		if !d.wanted(def.Name) {
+			continue
+		}
+		synonyms := []config.Entry{{Name: def.Name, Value: def.Default, Source: config.SourceDefault}}
+		if v, ok := set[def.Name]; ok {
+			synonyms = append([]config.Entry{{Name: def.Name, Value: v, Source: config.SourceGroup}}, synonyms...)
+		}
+		out = append(out, d.entry(def, synonyms[0].Value, false, synonyms))
+	}
+	return out, nil
+}
+
+// entry answers one setting.
+func (d *describer) entry(def *config.Def, value string, readOnly bool, synonyms []config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
+	e := kmsg.NewDescribeConfigsResponseResourceConfig()
+	e.Name, e.ReadOnly, e.IsSensitive = def.Name, readOnly, def.Sensitive()
+	if !def.Sensitive() {
+		e.Value = kmsg.StringPtr(value)
+	}
+	source := config.SourceDefault
+	if len(synonyms) > 0 {
+		source = synonyms[0].Source
+	}
+	e.Source = kmsg.ConfigSource(source)
+	e.IsDefault = source == config.SourceDefault
+	e.ConfigType = kmsg.ConfigType(def.Type)
+	if d.req.IncludeDocumentation {
+		e.Documentation = kmsg.StringPtr(def.Doc)
+	}
+	if d.req.IncludeSynonyms {
+		for _, syn := range synonyms {
+			s := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+			s.Name, s.Source = syn.Name, kmsg.ConfigSource(syn.Source)
+			if !def.Sensitive() {
+				s.Value = kmsg.StringPtr(syn.Value)
+			}
+			e.ConfigSynonyms = append(e.ConfigSynonyms, s)
+		}
+	}
+	return e
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/coordinator/group"
+)
+
+// describeGroups serves DescribeGroups (15), versions 0 to 6: state, members and
+// assignments of classic groups. Version 3 lists authorized operations; 6 answers
+// GROUP_ID_NOT_FOUND where the versions before have a dead group.
+func describeGroups(ctx context.Context, env *Env, call *Call, req *kmsg.DescribeGroupsRequest) (*kmsg.DescribeGroupsResponse, error) {
+	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+	for _, id := range req.Groups {
+		g, err := env.describeGroup(ctx, call, req, id)
+		if err != nil {
+			return resp, err
+		}
+		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
+			g.AuthorizedOperations = env.authorized(call.Conn, groupOperations, kmsg.ACLResourceTypeGroup, id)
+		} else {
+			g.AuthorizedOperations = unasked
+		}
+		resp.Groups = append(resp.Groups, g)
+	}
+	return resp, nil
+}
+
+func (e *Env) describeGroup(ctx context.Context, call *Call, req *kmsg.DescribeGroupsRequest, id string) (kmsg.DescribeGroupsResponseGroup, error) {
+	failed := func(errorCode int16) kmsg.DescribeGroupsResponseGroup {
+		g := kmsg.NewDescribeGroupsResponseGroup()
+		g.Group, g.ErrorCode = id, errorCode
+		return g
+	}
+	if !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, id) {
+		return failed(kerr.GroupAuthorizationFailed.Code), nil
+	}
+	one := kmsg.NewPtrDescribeGroupsRequest()
+	one.Version, one.Groups = req.Version, []string{id}
+	out, err := e.Groups.Ask(ctx, id, group.Request{ClientID: call.Client(), Body: one})
+	if ctx.Err() != nil {
+		return kmsg.DescribeGroupsResponseGroup{}, ctx.Err()
+	}
+	if err != nil {
+		return failed(groupCode(err)), nil
+	}
+	return out.(*kmsg.DescribeGroupsResponse).Groups[0], nil
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/coordinator/controller"
+)
+
+// describeTopicPartitions serves DescribeTopicPartitions (75), version 0: the
+// partitions of topics in order of name, a page at a time. The page ends after
+// the client's limit of partitions, or the broker's
+// max.request.partition.size.limit, and the cursor says where to go on.
+func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.DescribeTopicPartitionsRequest) (*kmsg.DescribeTopicPartitionsResponse, error) {
+	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)
+	im := env.Image()
+	names, err := pageOfTopics(im, req)
+	if err != nil {
+		for _, t := range req.Topics {
+			resp.Topics = append(resp.Topics, describedTopic(t.Topic, code(err)))
+		}
+		return resp, nil
+	}
+	left := int32(env.Settings().Int("max.request.partition.size.limit"))
+	if req.ResponsePartitionLimit > 0 {
+		left = min(left, req.ResponsePartitionLimit)
+	}
+	left = max(left, 1)
+	all := len(req.Topics) == 0
+	for _, name := range names {
+		if !env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, name) {
+			if !all {
+				resp.Topics = append(resp.Topics, describedTopic(name, kerr.TopicAuthorizationFailed.Code))
+			}
+			continue
+		}
+		t, ok := im.Topic(name)
+		if !ok {
+			errorCode := kerr.UnknownTopicOrPartition.Code
+			if controller.CheckTopicName(name) != "" {
+				errorCode = kerr.InvalidTopicException.Code
+			}
+			resp.Topics = append(resp.Topics, describedTopic(name, errorCode))
+			continue
+		}
+		first := int32(0)
+		if req.Cursor != nil && req.Cursor.Topic == name {
+			first = max(req.Cursor.Partition, 0)
+		}
+		next := first
+		rt := describedTopic(name, 0)
+		rt.TopicID, rt.IsInternal = t.ID, isInternal(name)
+		rt.AuthorizedOperations = env.authorized(call.Conn, topicOperations, kmsg.ACLResourceTypeTopic, name)
+		for ; next < int32(len(t.Partitions)) && left > 0; next++ {
+			rt.Partitions = append(rt.Partitions, env.describedPartition(call.Conn, im, t.Partitions[next]))
+			left--
+		}
+		if next > first || len(t.Partitions) == 0 || left > 0 {
+			resp.Topics = append(resp.Topics, rt)
+		}
+		if next < int32(len(t.Partitions)) {
+			cursor := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
+			cursor.Topic, cursor.Partition = name, next
+			resp.NextCursor = &cursor
+			break
+		}
+	}
+	return resp, nil
+}
+
+// pageOfTopics lists the names asked for, or all, in order and from the cursor on.
+func pageOfTopics(im *controller.Image, req *kmsg.DescribeTopicPartitionsRequest) ([]string, error) {
+	var names []string
+	for _, t := range req.Topics {
+		names = append(names, t.Topic)
+	}
+	if len(req.Topics) == 0 {
+		for t := range im.Topics() {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if req.Cursor == nil {
+		return names, nil
+	}
+	if req.Cursor.Partition < 0 {
+		return nil, kerr.InvalidRequest
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n < req.Cursor.Topic }), nil
+}
+
+func describedTopic(name string, errorCode int16) kmsg.DescribeTopicPartitionsResponseTopic {
+	rt := kmsg.NewDescribeTopicPartitionsResponseTopic()
+	rt.Topic, rt.ErrorCode = kmsg.StringPtr(name), errorCode
+	rt.AuthorizedOperations = unasked
+	return rt
+}
+
+func (e *Env) describedPartition(c *Conn, im *controller.Image, p *controller.Partition) kmsg.DescribeTopicPartitionsResponseTopicPartition {
+	rp := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
+	rp.Partition, rp.LeaderID, rp.LeaderEpoch = p.ID, p.Leader, p.LeaderEpoch
+	rp.Replicas, rp.ISR = p.Replicas, p.ISR
+	rp.EligibleLeaderReplicas, rp.LastKnownELR = notNull(p.ELR), notNull(p.LastKnownELR)
+	rp.OfflineReplicas = e.offline(c, im, p)
+	if leader, ok := im.Broker(p.Leader); !ok || leader.Fenced {
+		rp.LeaderID, rp.ErrorCode = -1, kerr.LeaderNotAvailable.Code
+	}
+	return rp
+}
+
+// notNull makes an empty list of a null one.
+func notNull(ids []int32) []int32 {
+	if ids == nil {
+		return []int32{}
+	}
+	return ids
+}
