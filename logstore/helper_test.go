@@ -134,4 +134,3 @@ func closeStore(t testing.TB, s *Store) {
 		t.Fatal(err)
 	}
 }
-

@@ -34,8 +34,9 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	l.onDisk.Store(true)
 
 	segs := found.open(l, now)
+	var scanned *producer.State
 	if !clean {
-		segs, err = l.recover(now, segs, p)
+		segs, scanned, err = l.recover(now, segs, p)
 	} else {
 		err = l.repairIndexes(now, segs, len(segs), false, p)
 	}
@@ -46,7 +47,7 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	if err != nil {
 		return err
 	}
-	if err := l.loadProducersAtStart(now, st, clean); err != nil {
+	if err := l.loadProducersAtStart(now, st, clean, scanned); err != nil {
 		return err
 	}
 	l.sync.flushed.Store(st.end.Offset)
@@ -191,29 +192,34 @@ func (l *Log) replayInto(seg *segment.Segment, p *producer.State) func(batch.Bat
 }
 
 // recover scans the segments from the one that holds the recovery point, cuts the log
-// at the first byte that is no valid batch, and takes away the segments after it.
-func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segment.Segment, error) {
-	first := max((&state{segments: segs}).floor(p.flushed), 0)
+// at the first byte that is no valid batch, and takes away the segments after it. It
+// returns the segments that are left and the producer state at their end.
+func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segment.Segment, *producer.State, error) {
 	if len(segs) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
+	first := (&state{segments: segs}).floor(p.flushed)
 	if err := l.repairIndexes(now, segs, first, true, p); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prod, err := l.producersAt(now, segs[:first], segs[first].Base(), p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l.mu.producers = prod
+	l.mu.producers = prod // For takeSnapshot.
+	// What was written of later snapshots is as doubtful as the batches: they are made anew.
+	if err := l.removeSnapshots(func(o int64) bool { return o > segs[first].Base() }); err != nil {
+		return nil, nil, err
+	}
 	for i := first; i < len(segs); i++ {
 		if i > first {
 			if err := l.takeSnapshot(segs[i].Base()); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		bytes, reason, err := segs[i].Recover(true, l.replayInto(segs[i], prod))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if reason == nil {
 			continue
@@ -221,11 +227,11 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 		l.logger.Warn("log cut at the first byte that is no valid batch", slog.String("dir", l.Dir()),
 			slog.Int64("cut_bytes", bytes), slog.Int("segments_removed", len(segs)-i-1), slog.Any("reason", reason))
 		if err := l.retire(now, segs[i+1:]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		segs = segs[:i+1]
 	}
-	return segs, nil
+	return segs, prod, nil
 }
 
 // producersAt makes the producer state as of offset end from the segments below it.
@@ -275,14 +281,22 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 	return st, err
 }
 
-// loadProducersAtStart makes the producer state as of the end. After a clean stop
-// without any snapshot (a directory from before there were snapshots) nothing is
-// scanned: empty snapshots are taken, as Kafka does.
-func (l *Log) loadProducersAtStart(now time.Time, st *state, clean bool) error {
+// loadProducersAtStart makes the producer state as of the end: the one with which the
+// segments were scanned, if they were. After a clean stop without any snapshot (a
+// directory from before there were snapshots) nothing is scanned: empty snapshots are
+// taken, as Kafka does.
+func (l *Log) loadProducersAtStart(now time.Time, st *state, clean bool, scanned *producer.State) error {
+	if err := l.removeSnapshots(func(o int64) bool { return o > st.end.Offset || o < st.start }); err != nil {
+		return err
+	}
 	if err := l.keepSnapshots(st.segments); err != nil {
 		return err
 	}
-	if clean && len(l.writer.snapshots) == 0 {
+	if scanned != nil && scanned.MapEnd() <= st.end.Offset && st.end.Offset > st.start {
+		scanned.AdvanceStart(st.start)
+		scanned.SetMapEnd(st.end.Offset)
+		l.mu.producers = scanned
+	} else if clean && len(l.writer.snapshots) == 0 {
 		l.mu.producers.Reset(st.start)
 		for _, s := range st.segments[max(len(st.segments)-2, 0):] {
 			if err := l.takeSnapshot(s.Base()); err != nil {

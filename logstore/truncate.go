@@ -77,7 +77,10 @@ func (l *Log) truncateLocked(now time.Time, st *state, to int64) error {
 	if err := l.lowerFlushed(to); err != nil {
 		return err
 	}
-	return l.reloadProducers(now, to)
+	if err := l.reloadProducers(now, to); err != nil {
+		return err
+	}
+	return l.syncNames() // Removed snapshots must not come back: they tell of another past.
 }
 
 // forgetAbove takes what is known of batches that end above offset out of memory.
@@ -129,6 +132,9 @@ func (l *Log) restart(now time.Time, start int64) error {
 	}
 	if err == nil {
 		err = l.lowerFlushed(start)
+	}
+	if err == nil {
+		err = l.syncNames()
 	}
 	if err != nil {
 		return l.fail(err)
