@@ -9,7 +9,9 @@ import (
 const AbortedLen = 34
 
 // Aborted is one aborted transaction in a partition: an entry of a segment's
-// .txnindex file, and, in part, of a fetch response.
+// .txnindex file, and, in part, of a fetch response. A fetch of [from, upTo) must
+// know of those with Last >= from and First < upTo. The first entry with
+// LastStable >= upTo ends the search: all below upTo was decided by then.
 type Aborted struct {
 	ProducerID int64
 	First      int64 // The offset of its first batch; it may lie in an earlier segment.
@@ -42,6 +44,17 @@ func AppendAborted(dst []byte, a Aborted) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(a.LastStable))
 }
 
+// ParseAborted reads the entry that b begins with and judges nothing: a long index
+// is looked at by a few of its entries.
+func ParseAborted(b []byte) Aborted {
+	return Aborted{
+		ProducerID: int64(binary.BigEndian.Uint64(b[2:])),
+		First:      int64(binary.BigEndian.Uint64(b[10:])),
+		Last:       int64(binary.BigEndian.Uint64(b[18:])),
+		LastStable: int64(binary.BigEndian.Uint64(b[26:])),
+	}
+}
+
 // DecodeAborted reads a whole transaction index of the segment with the given base
 // offset. The error is an *IndexError.
 func DecodeAborted(b []byte, base int64) ([]Aborted, error) {
@@ -54,12 +67,7 @@ func DecodeAborted(b []byte, base int64) ([]Aborted, error) {
 		if v := int16(binary.BigEndian.Uint16(b)); v != 0 {
 			return nil, &IndexError{i, fmt.Sprintf("version is %d, only 0 is supported", v)}
 		}
-		a := Aborted{
-			ProducerID: int64(binary.BigEndian.Uint64(b[2:])),
-			First:      int64(binary.BigEndian.Uint64(b[10:])),
-			Last:       int64(binary.BigEndian.Uint64(b[18:])),
-			LastStable: int64(binary.BigEndian.Uint64(b[26:])),
-		}
+		a := ParseAborted(b)
 		// Markers are indexed as they are appended, so their offsets increase.
 		if a.Last <= last || a.First > a.Last {
 			return nil, &IndexError{i, fmt.Sprintf("transaction from %d to %d after marker %d of segment %d", a.First, a.Last, last, base)}
@@ -68,30 +76,4 @@ func DecodeAborted(b []byte, base int64) ([]Aborted, error) {
 		entries = append(entries, a)
 	}
 	return entries, nil
-}
-
-// Collect appends the transactions of one segment's index that a fetch of
-// [from, upTo) must know of. Done says that later segments hold no more of them:
-// everything below upTo was decided by then.
-func Collect(dst, index []Aborted, from, upTo int64) (_ []Aborted, done bool) {
-	for _, a := range index {
-		if a.Last >= from && a.First < upTo {
-			dst = append(dst, a)
-		}
-		if a.LastStable >= upTo {
-			return dst, true
-		}
-	}
-	return dst, false
-}
-
-// AbortedBefore is how many entries an index keeps when the log is cut at offset:
-// those whose markers lie below it.
-func AbortedBefore(index []Aborted, offset int64) int {
-	for i, a := range index {
-		if a.Last >= offset {
-			return i
-		}
-	}
-	return len(index)
 }

@@ -179,35 +179,6 @@ func TestAbortedDamage(t *testing.T) {
 	}
 }
 
-func TestCollect(t *testing.T) {
-	a, b, c := Aborted{1, 0, 5, 3}, Aborted{2, 3, 8, 9}, Aborted{3, 10, 12, 13}
-	index := []Aborted{a, b, c}
-	for name, tc := range map[string]struct {
-		from, upTo int64
-		want       []Aborted
-		done       bool
-	}{
-		"all":                            {0, 20, index, false},
-		"marker at from counts":          {5, 20, index, false},
-		"marker before from does not":    {6, 20, []Aborted{b, c}, false},
-		"beginning at upTo does not":     {0, 3, []Aborted{a}, true},
-		"stops where all is decided":     {0, 9, []Aborted{a, b}, true},
-		"goes on one further":            {0, 10, []Aborted{a, b}, true},
-		"behind the last":                {13, 20, nil, false},
-		"nothing below upTo but decided": {6, 2, nil, true},
-	} {
-		got, done := Collect(nil, index, tc.from, tc.upTo)
-		if diff := cmp.Diff(tc.want, got); diff != "" || done != tc.done {
-			t.Errorf("%s: done %v (-want +got):\n%s", name, done, diff)
-		}
-	}
-	for offset, want := range map[int64]int{0: 0, 5: 0, 6: 1, 8: 1, 9: 2, 13: 3} {
-		if got := AbortedBefore(index, offset); got != want {
-			t.Errorf("cut at %d keeps %d entries, want %d", offset, got, want)
-		}
-	}
-}
-
 // FuzzDecode holds Decode to its contract on any bytes: a SnapshotError, or entries
 // that a state takes in and that encode to the same bytes. Sealing some inputs
 // gets the fuzzer past the checksum.
