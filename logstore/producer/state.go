@@ -24,6 +24,7 @@ package producer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -283,8 +284,11 @@ func (s *State) Expire(nowMs int64) (expired int) {
 			expired++
 		}
 	}
-	if len(s.producers) == 0 {
-		s.producers = nil // A map does not shrink by itself.
+	switch { // A map does not shrink by itself, and a wave of producers may have come and gone.
+	case len(s.producers) == 0:
+		s.producers = nil
+	case expired > 3*len(s.producers):
+		s.producers = maps.Clone(s.producers)
 	}
 	return expired
 }

@@ -288,6 +288,40 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+func TestExpiryOfMany(t *testing.T) {
+	s := New(time.Second)
+	for pid := range int64(1000) {
+		applyAll(t, s, head{offset: pid, pid: pid, ts: pid})
+	}
+	if got := s.Expire(1990); got != 991 || s.Len() != 9 {
+		t.Errorf("%d expired, %d left", got, s.Len())
+	}
+	for _, e := range s.Entries() {
+		if v, err := s.Check(head{pid: e.ProducerID}.batch(), Client, 0); !v.Duplicate || err != nil {
+			t.Errorf("producer %d: %+v, %v", e.ProducerID, v, err)
+		}
+	}
+}
+
+// TestProduceDoesNotAllocate: every batch that is produced goes through here.
+func TestProduceDoesNotAllocate(t *testing.T) {
+	s := New(expiry)
+	b, next := head{pid: 7}.batch(), int64(0)
+	produce := func() {
+		b.SetBaseOffset(next)
+		binary.BigEndian.PutUint32(b[53:], uint32(next)) // The sequence.
+		next++
+		if v, err := s.Check(b, Client, 0); v.Duplicate || err != nil {
+			t.Fatalf("batch %d: %+v, %v", next, v, err)
+		}
+		s.Apply(b, nil)
+	}
+	produce() // The first one makes the entry.
+	if got := testing.AllocsPerRun(100, produce); got != 0 {
+		t.Errorf("%v allocations a batch", got)
+	}
+}
+
 // TestEntryIsSmall keeps the doc of entry true: the next size class is 160 bytes.
 func TestEntryIsSmall(t *testing.T) {
 	if size := reflect.TypeFor[entry]().Size(); size > 144 {

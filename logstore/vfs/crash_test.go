@@ -147,6 +147,9 @@ func TestCrashOfUnsyncedRename(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
+			if got := outcomes(t, m, CrashPrefix, "/f", "/f.tmp")["|-"]; got == tc.sync {
+				t.Errorf("by prefix, new name without data: %v", got)
+			}
 			must(t, m.SyncDir("/"))
 			for out := range outcomes(t, m, CrashSubset, "/f", "/f.tmp") {
 				if strings.HasPrefix(out, "old") || !strings.HasSuffix(out, "|-") {
