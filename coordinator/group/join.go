@@ -49,8 +49,8 @@ func (s *Shard) join(t coordinator.Ticket, rq Request, req *kmsg.JoinGroupReques
 	}
 	switch {
 	case !s.accepts(g, req.MemberID):
-		s.dismiss(g, req.MemberID)
 		s.reply(t, joinError(req, "", kerr.GroupMaxSizeReached.Code))
+		s.dismiss(g, req.MemberID)
 	case !g.compatible(req.ProtocolType, req.Protocols):
 		s.reply(t, joinError(req, req.MemberID, kerr.InconsistentGroupProtocol.Code))
 	case req.MemberID == "":
@@ -79,13 +79,14 @@ func (s *Shard) accepts(g *group, id string) bool {
 	return m != nil || len(g.members) < s.cfg.MaxSize
 }
 
-// dismiss removes somebody for whom there is no room.
+// dismiss removes somebody for whom there is no room, so that nobody waits for him.
+// (Kafka lets the others wait for the rest of the rebalance timeout.)
 func (s *Shard) dismiss(g *group, id string) {
-	if m := g.byID[id]; m != nil {
-		s.answerJoin(g, m, "", kerr.GroupMaxSizeReached.Code)
-		s.answerSync(m, kerr.GroupMaxSizeReached.Code)
+	if g.has(id) || g.isPending(id) {
+		g.remove(id)
+		s.cancelTimer(timerKey{sessionTimer, g.id, id})
+		s.completeIfJoined(g)
 	}
-	g.remove(id)
 }
 
 // joinNew is a join without a member id.

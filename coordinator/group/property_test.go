@@ -177,6 +177,68 @@ func (w *world) tools(t *rapid.T) {
 	}
 }
 
+// settle has the members of a group do what the protocol asks of them next, as
+// real clients do most of the time.
+func (w *world) settle(t *rapid.T) {
+	id := w.group(t)
+	g := w.machine.Shard().(*Shard).groups[id]
+	if g == nil {
+		w.join(t)
+		return
+	}
+	var members []member
+	for _, m := range g.members {
+		members = append(members, *m)
+	}
+	for _, pending := range sortedKeys(g.pendingJoin) {
+		members = append(members, member{id: pending, sessionMs: 10000, rebalanceMs: 20000,
+			protocols: []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: subscription("t")}}})
+	}
+	switch g.state {
+	case preparing, empty:
+		for _, m := range members {
+			if m.join.waits() {
+				continue
+			}
+			req := kmsg.NewPtrJoinGroupRequest()
+			req.Version, req.Group, req.MemberID, req.InstanceID = 9, id, m.id, m.instance
+			req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = m.sessionMs, m.rebalanceMs
+			req.ProtocolType, req.Protocols = "consumer", m.protocols
+			w.ask(req)
+		}
+		w.machine.Tick(3 * time.Second)
+	default:
+		for _, m := range members {
+			req := kmsg.NewPtrSyncGroupRequest()
+			req.Version, req.Group, req.Generation, req.MemberID, req.InstanceID = 5, id, g.generation, m.id, m.instance
+			req.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: m.id, MemberAssignment: []byte("mine")}}
+			w.ask(req)
+		}
+	}
+}
+
+// restart has a static member come back without its id.
+func (w *world) restart(t *rapid.T) {
+	id := w.group(t)
+	g := w.machine.Shard().(*Shard).groups[id]
+	if g == nil || len(g.statics) == 0 {
+		w.settle(t)
+		return
+	}
+	instances := sortedKeys(g.statics)
+	i := instances[rapid.IntRange(0, len(instances)-1).Draw(t, "instance")]
+	m := g.byID[g.statics[i]]
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Version, req.Group, req.InstanceID = pick(t, "version", int16(5), 9), id, &i
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = m.sessionMs, m.rebalanceMs
+	req.ProtocolType, req.Protocols = "consumer", m.protocols
+	if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
+		w.machine.Log.Fail(&coordinator.RefusedError{Err: errors.New("refused")})
+	}
+	w.ask(req)
+	w.machine.Log.Fail(nil)
+}
+
 // transaction writes to the log what a transactional commit does, or its end, and
 // loads it.
 func (w *world) transaction(t *rapid.T) {
@@ -195,7 +257,7 @@ func (w *world) transaction(t *rapid.T) {
 	w.failover(t)
 }
 
-func (w *world) failover(*rapid.T) {
+func (w *world) failover(t *rapid.T) {
 	w.since = w.last
 	w.machine.Failover()
 }
@@ -214,11 +276,20 @@ func (w *world) refuse(t *rapid.T) {
 	}
 }
 
+// seldom makes an action rare: it ends what had come about.
+func seldom(f func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		if rapid.IntRange(0, 3).Draw(t, "seldom") == 0 {
+			f(t)
+		}
+	}
+}
+
 func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"join": w.join, "join again": w.join, "join once more": w.join,
-		"sync": w.sync, "sync again": w.sync, "beat": w.beat, "leave": w.leave, "commit": w.commit,
-		"tools": w.tools, "transaction": w.transaction, "failover": w.failover, "refuse": w.refuse,
+		"join": w.join, "join again": w.join, "sync": w.sync, "beat": w.beat, "leave": w.leave,
+		"settle": w.settle, "settle again": w.settle, "restart": w.restart, "commit": w.commit,
+		"tools": w.tools, "refuse": w.refuse, "transaction": seldom(w.transaction), "failover": seldom(w.failover),
 		"tick": func(t *rapid.T) {
 			w.machine.Tick(pick(t, "time", time.Second, 3*time.Second, 10*time.Second, time.Minute, time.Hour))
 		},

@@ -59,9 +59,6 @@ func (s *Shard) completeIfJoined(g *group) {
 
 // joinExpired is called when the members had their time to join.
 func (s *Shard) joinExpired(g *group) {
-	if g.state != preparing {
-		return
-	}
 	if in := &g.initial; in.grew && in.remaining > 0 {
 		// Members are still coming: give others the same time again.
 		delay := min(s.cfg.InitialRebalanceDelay, in.remaining)
