@@ -55,7 +55,7 @@ func (s *Shard) checkEpoch(id int32, epoch int64) (*Broker, *Refusal) {
 func (s *Shard) registerBroker(st *step, req *kmsg.BrokerRegistrationRequest) ([]metadata.Record, *kmsg.BrokerRegistrationResponse) {
 	resp := req.ResponseKind().(*kmsg.BrokerRegistrationResponse)
 	existing, _ := s.brokers.Get(req.BrokerID)
-	refusal := s.checkRegistration(st.Now, existing, req)
+	refusal := s.checkRegistration(st, existing, req)
 	if refusal != nil {
 		resp.ErrorCode, resp.BrokerEpoch = refusal.code(), -1
 		return nil, resp
@@ -86,11 +86,12 @@ func (s *Shard) registerBroker(st *step, req *kmsg.BrokerRegistrationRequest) ([
 }
 
 // checkRegistration says why a broker may not register.
-func (s *Shard) checkRegistration(now time.Time, existing *Broker, req *kmsg.BrokerRegistrationRequest) *Refusal {
+func (s *Shard) checkRegistration(st *step, existing *Broker, req *kmsg.BrokerRegistrationRequest) *Refusal {
 	if req.ClusterID != s.cfg.ClusterID {
 		return refuse(kerr.InconsistentClusterID, "Expected cluster ID %s, but got cluster ID %s", s.cfg.ClusterID, req.ClusterID)
 	}
-	if existing != nil && existing.Incarnation != req.IncarnationID && s.session(existing).valid(now, s.cfg.SessionTimeout) {
+	own := st.local && req.BrokerID == s.cfg.NodeID
+	if existing != nil && existing.Incarnation != req.IncarnationID && !own && s.session(existing).valid(st.Now, s.cfg.SessionTimeout) {
 		return refuse(kerr.DuplicateBrokerRegistration, "Another broker is registered with that broker id.")
 	}
 	if req.IsMigratingZkBroker {
@@ -203,6 +204,10 @@ func (s *Shard) heartbeat(st *step, req *kmsg.BrokerHeartbeatRequest) ([]metadat
 	default:
 		ses.shutdown = -1
 		st.timer(sessionKey{b.ID}, time.Time{})
+	}
+	if next == controlStop {
+		// It goes, and its successor need not wait for the session to end.
+		ses.contact = time.Time{}
 	}
 	resp.IsCaughtUp = req.CurrentMetadataOffset >= b.registered
 	resp.IsFenced = next == controlFenced || next == controlStop

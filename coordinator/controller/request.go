@@ -14,6 +14,10 @@ type Request struct {
 	Body kmsg.Request
 	// Describable tells whose settings CreateTopics may answer; nil is all topics.
 	Describable func(topic string) bool
+	// Local says that the broker in the controller's own process asks. It registers
+	// at once, although the session of its last incarnation, which ended with the
+	// process, still runs.
+	Local bool
 }
 
 // Refusal is why a request, or a part of it, was turned down.

@@ -56,6 +56,7 @@ func New(cfg Config) *Shard {
 type step struct {
 	coordinator.Moment
 	describable func(topic string) bool
+	local       bool
 	timers      []coordinator.Timer
 }
 
@@ -74,7 +75,7 @@ func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordin
 		// The log has no first records yet: they were refused, and are due again.
 		return coordinator.Effects{Replies: []coordinator.Reply{{To: t, Err: coordinator.ErrLoading}}}
 	}
-	st := &step{Moment: m, describable: req.Describable}
+	st := &step{Moment: m, describable: req.Describable, local: req.Local}
 	recs, resp := s.handle(st, req.Body)
 	eff := s.effects(st, recs)
 	eff.Replies = []coordinator.Reply{{To: t, Body: resp}}

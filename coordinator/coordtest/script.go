@@ -16,6 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the output in scripts instead of comparing with it")
 
+// Update says whether the flag -update was given, for a test that has more golden
+// files than scripts.
+func Update() bool { return *update }
+
 // Script says how the commands of a script reach a shard, and how what it does
 // is shown.
 type Script struct {
