@@ -205,132 +205,151 @@ func (h *history) entries() []Entry {
 	return list
 }
 
+// world is a State beside its model; both see the same.
+type world struct {
+	s   *State
+	h   history
+	end int64
+}
+
 // TestStateAgainstHistory drives a State with what clients, coordinators and
 // restarts do to it, and compares it with the model after every step.
 func TestStateAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, h := New(expiry), &history{}
-		end := int64(0)
-		pids := rapid.Int64Range(0, 3)
-		apply := func(t *rapid.T, e event) {
-			e.offset, e.ts = end, end*10
-			end = e.last() + 1
-			var m *Marker
-			if e.control {
-				m = &Marker{Abort: e.abort, CoordinatorEpoch: e.coordinator}
-			}
-			before := h.open(e.pid)
-			h.events = append(h.events, e)
-			done := s.Apply(e.batch(), m)
-			if (done != nil) != (e.control && before >= 0) {
-				t.Fatalf("completed %+v, open since %d", done, before)
-			}
-			if done != nil {
-				stable := end
-				for _, o := range slices.Backward(h.txns()) {
-					if o.marker < 0 {
-						stable = o.first
-					}
-				}
-				want := Txn{ProducerID: e.pid, First: before, Last: e.offset, Aborted: e.abort, LastStable: stable}
-				if diff := cmp.Diff(want, *done); diff != "" {
-					t.Fatalf("completed (-want +got):\n%s", diff)
-				}
-			}
-		}
-		// A batch near what the producer may send, right or a little wrong.
-		draw := func(t *rapid.T) event {
-			pid := pids.Draw(t, "pid")
-			next := int32(math.MaxInt32 - 5)
-			if w := h.window(pid); len(w) > 0 {
-				next = seqPlus(w[len(w)-1].lastSeq(), 1)
-			} else if h.epoch(pid) >= 0 {
-				next = 0
-			}
-			epoch := max(0, h.epoch(pid))
-			switch rapid.IntRange(0, 7).Draw(t, "twist") {
-			case 0:
-				next = max(0, next+rapid.Int32Range(-6, 1).Draw(t, "shift"))
-			case 1:
-				epoch, next = epoch+1, 0
-			case 2:
-				epoch = max(0, epoch-1)
-			case 3:
-				if w := h.window(pid); len(w) > 0 {
-					again := w[rapid.IntRange(0, len(w)-1).Draw(t, "which")]
-					return event{head: head{pid: pid, epoch: again.epoch, seq: again.seq, count: again.count, txn: again.txn}}
-				}
-			}
-			txn := h.open(pid) >= 0
-			if rapid.IntRange(0, 3).Draw(t, "flip") == 0 {
-				txn = !txn
-			}
-			return event{head: head{pid: pid, epoch: epoch, seq: next, count: rapid.Int32Range(1, 3).Draw(t, "count"), txn: txn}}
-		}
+		w := &world{s: New(expiry)}
 		t.Repeat(map[string]func(*rapid.T){
-			"client": func(t *rapid.T) {
-				e := draw(t)
-				want := h.verdict(e)
-				v, err := s.Check(e.batch(), Client, 0)
-				if got := verdictOf(v, err); got != want {
-					t.Fatalf("%+v: %s, want %s", e, got, want)
-				}
-				if want == "ok" {
-					apply(t, e)
-				}
-			},
-			"replica": func(t *rapid.T) {
-				e := draw(t)
-				if got := verdictOf(s.Check(e.batch(), Replica, 0)); got != "ok" {
-					t.Fatalf("%+v: %s", e, got)
-				}
-				apply(t, e)
-			},
-			"marker": func(t *rapid.T) {
-				pid := pids.Draw(t, "pid")
-				e := event{
-					head:        head{pid: pid, epoch: max(0, h.epoch(pid)+rapid.Int16Range(-1, 1).Draw(t, "epoch")), control: true},
-					abort:       rapid.Bool().Draw(t, "abort"),
-					coordinator: max(0, h.coordinator(pid)+rapid.Int32Range(-1, 1).Draw(t, "coordinator")),
-				}
-				version := rapid.Int16Range(0, 2).Draw(t, "version")
-				want := h.markerVerdict(e, version)
-				err := s.CheckMarker(e.batch(), Marker{Abort: e.abort, CoordinatorEpoch: e.coordinator}, Coordinator, version)
-				if got := verdictOf(Verdict{}, err); got != want {
-					t.Fatalf("%+v, version %d: %s, want %s", e, version, got, want)
-				}
-				if want == "ok" {
-					apply(t, e)
-				}
-			},
-			"plain": func(t *rapid.T) { apply(t, event{head: head{pid: -1, epoch: -1, seq: -1, count: 2}}) },
+			"client":  w.client,
+			"replica": w.replica,
+			"marker":  w.marker,
+			"plain":   func(t *rapid.T) { w.apply(t, event{head: head{pid: -1, epoch: -1, seq: -1, count: 2}}) },
+			"restart": w.restart,
 			"high watermark": func(t *rapid.T) {
-				h.hw = max(h.hw, rapid.Int64Range(0, end).Draw(t, "hw"))
-				s.OnHighWatermark(h.hw)
+				w.h.hw = max(w.h.hw, rapid.Int64Range(0, w.end).Draw(t, "hw"))
+				w.s.OnHighWatermark(w.h.hw)
 			},
-			"restart": func(t *rapid.T) {
-				entries, err := Decode(s.Encode())
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.Load(entries, end, 0)
-				h.loaded = len(h.events)
-			},
-			"": func(t *rapid.T) {
-				if err := s.check(); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(h.entries(), s.Entries()); diff != "" {
-					t.Fatalf("entries (-want +got):\n%s", diff)
-				}
-				got, ok := s.FirstUnstable()
-				if !ok {
-					got = -1
-				}
-				if got != h.firstUnstable() || s.MapEnd() != end {
-					t.Fatalf("first unstable %d, want %d; map end %d, want %d", got, h.firstUnstable(), s.MapEnd(), end)
-				}
-			},
+			"": w.compare,
 		})
 	})
+}
+
+func (w *world) compare(t *rapid.T) {
+	if err := w.s.check(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w.h.entries(), w.s.Entries()); diff != "" {
+		t.Fatalf("entries (-want +got):\n%s", diff)
+	}
+	got, ok := w.s.FirstUnstable()
+	if !ok {
+		got = -1
+	}
+	if got != w.h.firstUnstable() || w.s.MapEnd() != w.end {
+		t.Fatalf("first unstable %d, want %d; map end %d, want %d", got, w.h.firstUnstable(), w.s.MapEnd(), w.end)
+	}
+}
+
+// apply appends an event to both and compares the transaction that it completes.
+func (w *world) apply(t *rapid.T, e event) {
+	e.offset, e.ts = w.end, w.end*10
+	w.end = e.last() + 1
+	var m *Marker
+	if e.control {
+		m = &Marker{Abort: e.abort, CoordinatorEpoch: e.coordinator}
+	}
+	before := w.h.open(e.pid)
+	w.h.events = append(w.h.events, e)
+	done := w.s.Apply(e.batch(), m)
+	if (done != nil) != (e.control && before >= 0) {
+		t.Fatalf("completed %+v, open since %d", done, before)
+	}
+	if done == nil {
+		return
+	}
+	stable := w.end
+	for _, o := range slices.Backward(w.h.txns()) {
+		if o.marker < 0 {
+			stable = o.first
+		}
+	}
+	want := Txn{ProducerID: e.pid, First: before, Last: e.offset, Aborted: e.abort, LastStable: stable}
+	if diff := cmp.Diff(want, *done); diff != "" {
+		t.Fatalf("completed (-want +got):\n%s", diff)
+	}
+}
+
+// draw makes a batch near what a producer may send, right or a little wrong.
+func (w *world) draw(t *rapid.T) event {
+	pid := rapid.Int64Range(0, 3).Draw(t, "pid")
+	window := w.h.window(pid)
+	next := int32(math.MaxInt32 - 5)
+	if len(window) > 0 {
+		next = seqPlus(window[len(window)-1].lastSeq(), 1)
+	} else if w.h.epoch(pid) >= 0 {
+		next = 0
+	}
+	epoch := max(0, w.h.epoch(pid))
+	switch twist := rapid.IntRange(0, 7).Draw(t, "twist"); {
+	case twist == 0:
+		next = max(0, next+rapid.Int32Range(-6, 1).Draw(t, "shift"))
+	case twist == 1:
+		epoch, next = epoch+1, 0
+	case twist == 2:
+		epoch = max(0, epoch-1)
+	case twist == 3 && len(window) > 0:
+		again := window[rapid.IntRange(0, len(window)-1).Draw(t, "which")]
+		return event{head: head{pid: pid, epoch: again.epoch, seq: again.seq, count: again.count, txn: again.txn}}
+	}
+	txn := w.h.open(pid) >= 0
+	if rapid.IntRange(0, 3).Draw(t, "flip") == 0 {
+		txn = !txn
+	}
+	return event{head: head{pid: pid, epoch: epoch, seq: next, count: rapid.Int32Range(1, 3).Draw(t, "count"), txn: txn}}
+}
+
+func (w *world) client(t *rapid.T) {
+	e := w.draw(t)
+	want := w.h.verdict(e)
+	v, err := w.s.Check(e.batch(), Client, 0)
+	if got := verdictOf(v, err); got != want {
+		t.Fatalf("%+v: %s, want %s", e, got, want)
+	}
+	if want == "ok" {
+		w.apply(t, e)
+	}
+}
+
+func (w *world) replica(t *rapid.T) {
+	e := w.draw(t)
+	if got := verdictOf(w.s.Check(e.batch(), Replica, 0)); got != "ok" {
+		t.Fatalf("%+v: %s", e, got)
+	}
+	w.apply(t, e)
+}
+
+func (w *world) marker(t *rapid.T) {
+	pid := rapid.Int64Range(0, 3).Draw(t, "pid")
+	e := event{
+		head:        head{pid: pid, epoch: max(0, w.h.epoch(pid)+rapid.Int16Range(-1, 1).Draw(t, "epoch")), control: true},
+		abort:       rapid.Bool().Draw(t, "abort"),
+		coordinator: max(0, w.h.coordinator(pid)+rapid.Int32Range(-1, 1).Draw(t, "coordinator")),
+	}
+	version := rapid.Int16Range(0, 2).Draw(t, "version")
+	want := w.h.markerVerdict(e, version)
+	err := w.s.CheckMarker(e.batch(), Marker{Abort: e.abort, CoordinatorEpoch: e.coordinator}, Coordinator, version)
+	if got := verdictOf(Verdict{}, err); got != want {
+		t.Fatalf("%+v, version %d: %s, want %s", e, version, got, want)
+	}
+	if want == "ok" {
+		w.apply(t, e)
+	}
+}
+
+// restart loads the state from a snapshot of itself.
+func (w *world) restart(t *rapid.T) {
+	entries, err := Decode(w.s.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.s.Load(entries, w.end, 0)
+	w.h.loaded = len(w.h.events)
 }

@@ -1,17 +1,14 @@
 package vfs
 
 import (
-	"bytes"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // outcomes collects what is left at path over many crashes of one moment, as
@@ -228,135 +225,4 @@ func TestCrashLeavesTheOriginalAlone(t *testing.T) {
 	if _, err := m.Crash(rand.New(rand.NewPCG(1, 1)), CrashKeepAll).Lock("/.lock"); err != nil {
 		t.Errorf("a crash keeps the lock: %v", err)
 	}
-}
-
-// modelFile and modelFS are the naive model: what is seen and what is synced.
-type modelFile struct{ visible, synced string }
-
-type modelFS struct{ visible, synced map[string]*modelFile }
-
-func (m *modelFS) file(name string) *modelFile {
-	if m.visible[name] == nil {
-		m.visible[name] = &modelFile{}
-	}
-	return m.visible[name]
-}
-
-func (m *modelFS) syncAll() {
-	for _, f := range m.visible {
-		f.synced = f.visible
-	}
-	m.synced = maps.Clone(m.visible)
-}
-
-func texts(files map[string]*modelFile, text func(*modelFile) string) map[string]string {
-	all := map[string]string{}
-	for name, f := range files {
-		all[name] = text(f)
-	}
-	return all
-}
-
-// TestCrashAgainstModel runs random operations beside the model. Losing all and
-// keeping all must give just what the model has; once all is synced, every mode must.
-func TestCrashAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := NewMem()
-		model := &modelFS{visible: map[string]*modelFile{}, synced: map[string]*modelFile{}}
-		name := rapid.SampledFrom([]string{"/a", "/b", "/c"})
-		check := func(err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		open := func(p string) (File, *modelFile) {
-			f, err := m.OpenFile(p, os.O_CREATE|os.O_RDWR, 0o644)
-			check(err)
-			return f, model.file(p)
-		}
-		crash := func(seed uint64, mode CrashMode) map[string]string {
-			return contents(t, m.Crash(rand.New(rand.NewPCG(seed, 0)), mode))
-		}
-		same := func(what string, want, got map[string]string) {
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%s (-want +got):\n%s", what, diff)
-			}
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"write": func(t *rapid.T) {
-				f, mf := open(name.Draw(t, "file"))
-				off := rapid.IntRange(0, 1500).Draw(t, "off")
-				data := bytes.Repeat([]byte{byte('a' + off%26)}, rapid.IntRange(1, 1500).Draw(t, "len"))
-				_, err := f.WriteAt(data, int64(off))
-				check(err)
-				padded := mf.visible + strings.Repeat("\x00", max(0, off+len(data)-len(mf.visible)))
-				mf.visible = padded[:off] + string(data) + padded[off+len(data):]
-			},
-			"truncate": func(t *rapid.T) {
-				f, mf := open(name.Draw(t, "file"))
-				size := rapid.IntRange(0, 2000).Draw(t, "size")
-				check(f.Truncate(int64(size)))
-				mf.visible = (mf.visible + strings.Repeat("\x00", 2000))[:size]
-			},
-			"sync": func(t *rapid.T) {
-				f, mf := open(name.Draw(t, "file"))
-				check(f.Sync())
-				mf.synced = mf.visible
-			},
-			"rename": func(t *rapid.T) {
-				from, to := name.Draw(t, "from"), name.Draw(t, "to")
-				_, mf := open(from)
-				check(m.Rename(from, to))
-				delete(model.visible, from)
-				model.visible[to] = mf
-			},
-			"remove": func(t *rapid.T) {
-				p := name.Draw(t, "file")
-				check(m.RemoveAll(p))
-				delete(model.visible, p)
-			},
-			"sync names": func(*rapid.T) {
-				check(m.SyncDir("/"))
-				model.synced = maps.Clone(model.visible)
-			},
-			"quiet": func(t *rapid.T) {
-				for p := range model.visible {
-					f, _ := open(p)
-					check(f.Sync())
-				}
-				check(m.SyncDir("/"))
-				model.syncAll()
-				for _, mode := range CrashModes() {
-					same(mode.String(), texts(model.visible, func(f *modelFile) string { return f.visible }),
-						crash(rapid.Uint64().Draw(t, "seed"), mode))
-				}
-			},
-			"": func(t *rapid.T) {
-				visible := texts(model.visible, func(f *modelFile) string { return f.visible })
-				same("visible", visible, contents(t, m))
-				same("keep all", visible, crash(0, CrashKeepAll))
-				same("lose all", texts(model.synced, func(f *modelFile) string { return f.synced }), crash(0, CrashLoseAll))
-				seed := rapid.Uint64().Draw(t, "seed")
-				for _, mode := range CrashModes() {
-					same("one seed, twice: "+mode.String(), crash(seed, mode), crash(seed, mode))
-				}
-			},
-		})
-	})
-}
-
-func contents(t *rapid.T, m *Mem) map[string]string {
-	entries, err := m.ReadDir("/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, e := range entries {
-		b, err := ReadFile(m, path.Join("/", e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got["/"+e.Name()] = string(b)
-	}
-	return got
 }
