@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
@@ -45,7 +45,7 @@ func drawBytes(t *rapid.T, label string) []byte {
 	case 0:
 		return nil
 	case 70:
-		return bytes.Repeat([]byte{byte(rapid.IntRange(0, 255).Draw(t, label))}, rapid.IntRange(0, 3*windowBytes).Draw(t, label+" length"))
+		return bytes.Repeat([]byte{byte(rapid.IntRange(0, 255).Draw(t, label))}, rapid.SampledFrom([]int{0, 127, 128, windowBytes - 9, windowBytes, windowBytes + 1, 2*windowBytes + 1}).Draw(t, label+" length"))
 	default:
 		return rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, label)
 	}
@@ -83,20 +83,19 @@ func buildOf(m Meta, es []entry) Batch {
 	return bl.Build()
 }
 
-// sameBytes tells null from empty, but not a nil slice of headers from none.
-var sameEntries = cmpopts.EquateEmpty()
-
+// diffEntries is how got differs from want. Null and empty bytes are different.
 func diffEntries(want, got []entry) string {
-	nulls := func(es []entry) (out []bool) {
-		for _, e := range es {
-			out = append(out, e.Key == nil, e.Value == nil)
-			for _, h := range e.Headers {
-				out = append(out, h.Value == nil)
-			}
-		}
-		return out
+	same := func(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+	if slices.EqualFunc(want, got, func(a, b entry) bool {
+		return a.Offset == b.Offset && a.Timestamp == b.Timestamp && same(a.Key, b.Key) && same(a.Value, b.Value) &&
+			slices.EqualFunc(a.Headers, b.Headers, func(a, b Header) bool {
+				return bytes.Equal(a.Key, b.Key) && same(a.Value, b.Value)
+			})
+	}) {
+		return ""
 	}
-	return cmp.Diff(want, got, sameEntries) + cmp.Diff(nulls(want), nulls(got))
+	// Not the check itself: it is too slow for large values.
+	return cmp.Diff(want, got) + " "
 }
 
 // TestBuildIterate: what is built is what is read, in every codec, and kmsg reads
@@ -106,7 +105,6 @@ func TestBuildIterate(t *testing.T) {
 		want := drawEntries(t)
 		m := Plain(rapid.Int64Range(0, 1<<50).Draw(t, "base offset"), 3)
 		m.Codec = drawCodec(t)
-		m.Level = rapid.IntRange(-2, 23).Draw(t, "level")
 		b := buildOf(m, want)
 		for i := range want {
 			want[i].Offset += m.BaseOffset

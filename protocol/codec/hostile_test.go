@@ -67,7 +67,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 // TestBombs: a small input that decompresses to far more than its limit is stopped
 // there, having taken no more memory than a decoder does.
 func TestBombs(t *testing.T) {
-	const size, limit, most = 256 << 20, 4 << 20, 24 << 20
+	const size, limit, most = 64 << 20, 2 << 20, 24 << 20
 	for c := Gzip; c <= Zstd; c++ {
 		var out sink
 		w, err := NewWriter(&out, c, DefaultLevel)
@@ -145,33 +145,43 @@ func TestLies(t *testing.T) {
 // TestZstdWindows: a frame may ask for up to 128 MiB of window, as level 22 of
 // Kafka's producers does, and is read with less.
 func TestZstdWindows(t *testing.T) {
-	src := append(noise(3<<20), noise(3<<20)...) // The second half is a match 3 MiB back.
-	for _, window := range []int{1 << 20, 8 << 20, 16 << 20, 128 << 20} {
-		var out bytes.Buffer
-		zw, err := zstd.NewWriter(&out, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		// In two writes, so that the frame does not know its size.
-		for _, part := range [][]byte{src[:100], src[100:]} {
-			if _, err := zw.Write(part); err != nil {
-				t.Fatal(err)
+	src := append(noise(200_000), noise(200_000)...) // The second half is one far match.
+	var out bytes.Buffer
+	zw, err := zstd.NewWriter(&out, zstd.WithWindowSize(1<<20), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In two writes, so that the frame does not know its size.
+	_, err1 := zw.Write(src[:100])
+	if err := errors.Join(err1, zw.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	_, err1 = zw.Write(src[100:])
+	if err := errors.Join(err1, zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	frame := out.Bytes()
+	if frame[5] != 10<<3 {
+		t.Fatalf("frame begins %x, expected a window of 1 MiB", frame[:8])
+	}
+	for log := 20; log <= 28; log++ {
+		frame[5] = byte(log-10) << 3
+		before := bytes.Clone(frame)
+		got, err := read(Zstd, frame, NoLimit)
+		if log == 28 {
+			if !errors.Is(err, ErrTooLarge) {
+				t.Errorf("window 2^%d: %v", log, err)
 			}
+		} else if err != nil || !bytes.Equal(got, src) {
+			t.Errorf("window 2^%d: %d bytes, %v", log, len(got), err)
 		}
-		if err := zw.Close(); err != nil {
-			t.Fatal(err)
-		}
-		before := bytes.Clone(out.Bytes())
-		if got, err := read(Zstd, out.Bytes(), NoLimit); err != nil || !bytes.Equal(got, src) {
-			t.Errorf("window %d: %d bytes, %v", window, len(got), err)
-		}
-		if !bytes.Equal(before, out.Bytes()) {
-			t.Errorf("window %d: the input was changed", window)
+		if !bytes.Equal(before, frame) {
+			t.Errorf("window 2^%d: the input was changed", log)
 		}
 	}
 	// A frame that is its own window.
-	large := bytes.Repeat(noise(1000), 20_000)
-	zw, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(1))
+	large := bytes.Repeat(noise(1000), 10_000)
+	zw, err = zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
