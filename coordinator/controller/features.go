@@ -64,18 +64,16 @@ func Bootstrap(level metadata.Level) []metadata.Record {
 // activation is what a controller writes before it serves: an empty log's first
 // records, as one transaction, or the end of one that its predecessor left open.
 func (s *Shard) activation() []metadata.Record {
-	if s.level != 0 {
-		if s.before == nil {
-			return nil
-		}
-		return []metadata.Record{&metadata.AbortTransaction{Reason: new("Controller failover")}}
-	}
 	var out []metadata.Record
+	level := s.level
 	if s.before != nil {
 		out = append(out, &metadata.AbortTransaction{Reason: new("Controller failover")})
+		level = s.before.level // Perhaps the first records were never ended.
+	}
+	if level != 0 {
+		return out
 	}
 	var elr bool
-	var level metadata.Level
 	for _, r := range s.cfg.Bootstrap {
 		if f, ok := r.(*metadata.FeatureLevel); ok {
 			elr = elr || f.Name == metadata.FeatureELR && f.FeatureLevel > 0

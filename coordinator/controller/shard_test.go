@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -210,3 +211,5 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("after failover the log ends at %d: it was bootstrapped twice", got)
 	}
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
