@@ -58,9 +58,18 @@ func (a *actor) replayAll() error {
 	a.shard = shard
 	took := time.Since(began)
 	a.rt.opts.Metrics.LoadSeconds.Observe(took.Seconds())
-	a.logger.LogAttrs(a.ctx, slog.LevelInfo, "shard loaded",
+	a.logger.LogAttrs(a.ctx, loadLevel(took), "shard loaded",
 		slog.Int("records", records), slog.Int64("end", a.log.End()), slog.Int64("took_us", took.Microseconds()))
 	return nil
+}
+
+// loadLevel keeps the log of a start short: of dozens of shards only those that
+// took long to load are worth a line.
+func loadLevel(took time.Duration) slog.Level {
+	if took >= time.Second {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
 }
 
 // loaded lets the new shard set its timers. It may write, as in any step.

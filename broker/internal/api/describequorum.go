@@ -59,6 +59,7 @@ func describeQuorum(_ context.Context, env *Env, call *Call, req *kmsg.DescribeQ
 	q := env.Quorum()
 	now := time.Now().UnixMilli()
 	rp := kmsg.NewDescribeQuorumResponseTopicPartition()
+	resp.ErrorMessage, rp.ErrorMessage = kmsg.StringPtr(""), kmsg.StringPtr("")
 	rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = q.LeaderID, q.Epoch, q.HighWatermark
 	if q.LeaderID != env.NodeID {
 		rp.ErrorCode = kerr.NotLeaderForPartition.Code

@@ -43,7 +43,9 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 			if controller.CheckTopicName(name) != "" {
 				errorCode = kerr.InvalidTopicException.Code
 			}
-			resp.Topics = append(resp.Topics, describedTopic(name, errorCode))
+			rt := describedTopic(name, errorCode)
+			rt.AuthorizedOperations = env.authorized(call.Conn, topicOperations, kmsg.ACLResourceTypeTopic, name)
+			resp.Topics = append(resp.Topics, rt)
 			continue
 		}
 		first := int32(0)
