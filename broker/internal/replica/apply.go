@@ -1,0 +1,241 @@
+package replica
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/moldau-broker/moldau/broker/internal/replica/state"
+	"github.com/moldau-broker/moldau/coordinator/controller"
+	"github.com/moldau-broker/moldau/logstore"
+)
+
+// Apply makes this broker do what the image says: partitions that are assigned to
+// it are made, led or followed, others are deleted. cfg tells what a topic's
+// settings mean in this image.
+//
+// What fails concerns single partitions: they are offline, with an error line
+// each, and the rest goes on. The error joins them all.
+func (m *Manager) Apply(im *controller.Image, cfg func(topic string) TopicConfig) error {
+	now := time.Now()
+	a := &applying{m: m, im: im, cfg: cfg, now: now}
+	d := im.Delta()
+	if d == nil || d.Full || d.Since != m.apply.offset {
+		a.full()
+	} else {
+		a.delta(d)
+	}
+	m.apply.offset = im.Offset
+	return errors.Join(a.errs...)
+}
+
+// applying is one call of Apply.
+type applying struct {
+	m    *Manager
+	im   *controller.Image
+	cfg  func(topic string) TopicConfig
+	now  time.Time
+	errs []error
+}
+
+// full takes the image as a whole: at the start, and after images were missed.
+func (a *applying) full() {
+	a.brokers()
+	for p := range a.m.Partitions() {
+		if t, ok := a.im.TopicByID(p.id); !ok || t.Name != p.topic {
+			a.drop(p)
+		}
+	}
+	for t := range a.im.Topics() {
+		a.topic(t)
+	}
+	for p := range a.m.Partitions() {
+		a.tune(p)
+	}
+}
+
+// delta takes what has changed since the image before.
+func (a *applying) delta(d *controller.Delta) {
+	if len(d.Brokers) > 0 {
+		a.brokers()
+	}
+	for _, t := range d.Deleted {
+		for _, p := range a.replicas(t.Name) {
+			if p.id == t.ID {
+				a.drop(p)
+			}
+		}
+	}
+	for _, t := range d.Created {
+		a.topic(t)
+	}
+	for _, t := range d.Changed {
+		a.topic(t)
+	}
+	a.configs(d.Configs)
+}
+
+// configs applies changed settings: a topic's to its partitions, a broker's to all,
+// since they are the topics' defaults.
+func (a *applying) configs(changed []controller.ConfigResource) {
+	if slices.ContainsFunc(changed, func(r controller.ConfigResource) bool { return r.Kind == controller.KindBroker }) {
+		for p := range a.m.Partitions() {
+			a.tune(p)
+		}
+		return
+	}
+	for _, r := range changed {
+		if r.Kind == controller.KindTopic {
+			for _, p := range a.replicas(r.Name) {
+				a.tune(p)
+			}
+		}
+	}
+}
+
+func (a *applying) tune(p *Partition) {
+	if cfg := a.cfg(p.topic); cfg != p.Config() {
+		p.tune(a.now, cfg)
+	}
+}
+
+// brokers tells the leaders which brokers live.
+func (a *applying) brokers() {
+	var all state.Brokers
+	for b := range a.im.Brokers() {
+		all = append(all, state.Broker{ID: b.ID, Epoch: b.Epoch, Fenced: b.Fenced, ShuttingDown: b.ShuttingDown})
+	}
+	a.m.apply.brokers = all
+	for p := range a.m.Partitions() {
+		p.step(a.now, all)
+	}
+}
+
+// replicas are those of a topic that are here, by number.
+func (a *applying) replicas(topic string) []*Partition {
+	h, ok := a.m.table.Load(topic)
+	if !ok {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(h.(*hosted).partitions), func(x, y *Partition) int { return int(x.number - y.number) })
+}
+
+// topic brings the partitions of one topic to where the image has them.
+func (a *applying) topic(t *controller.Topic) {
+	for _, p := range a.replicas(t.Name) {
+		if p.id != t.ID {
+			a.drop(p) // The topic was deleted and made again.
+		}
+	}
+	next := a.m.hosted(t.Name)
+	for _, want := range t.Partitions {
+		have := next.partitions[want.ID]
+		switch assigned := slices.Contains(want.Replicas, a.m.opt.NodeID); {
+		case !assigned && have != nil:
+			a.drop(have)
+			delete(next.partitions, want.ID)
+		case !assigned:
+			delete(next.broken, want.ID)
+		case have == nil && next.broken[want.ID] == nil:
+			a.open(next, t, want.ID)
+		}
+	}
+	a.m.publish(t.Name, next)
+	for _, want := range t.Partitions {
+		if p := next.partitions[want.ID]; p != nil {
+			a.assign(p, want)
+		}
+	}
+}
+
+// assign gives a partition its role, and tells who wants to know.
+func (a *applying) assign(p *Partition, want *controller.Partition) {
+	if p.assigned == want {
+		return // Another partition of the topic has changed.
+	}
+	p.assigned = want
+	before := p.View()
+	if p.step(a.now, state.Assigned{
+		Leader: want.Leader, LeaderEpoch: want.LeaderEpoch, PartitionEpoch: want.PartitionEpoch,
+		Replicas: want.Replicas, ISR: want.ISR, Adding: want.Adding,
+	}) {
+		p.flushSoon()
+	}
+	after := p.View()
+	if before.Role == after.Role && before.LeaderEpoch == after.LeaderEpoch {
+		return
+	}
+	if before.Role == state.Leader {
+		a.m.opt.Leadership(Leadership{Partition: p, Epoch: before.LeaderEpoch})
+	}
+	if after.Role == state.Leader {
+		a.m.opt.Leadership(Leadership{Partition: p, Epoch: after.LeaderEpoch, Leads: true})
+	}
+}
+
+// open makes a replica of the log on disk, or of a new one. One that cannot be
+// opened is not tried again before the broker is restarted.
+func (a *applying) open(into *hosted, t *controller.Topic, n int32) {
+	cfg := a.cfg(t.Name)
+	log, err := a.log(t, n, cfg.Log)
+	if err != nil {
+		off := &OfflineError{Topic: t.Name, Partition: n, Err: err}
+		a.fail("partition could not be opened, it is offline until restart", off)
+		into.broken[n] = off
+		return
+	}
+	p := newPartition(a.m.opt.NodeID, log, cfg, &a.m.opt)
+	p.step(a.now, a.m.apply.brokers)
+	into.partitions[n] = p
+}
+
+// log finds the log of a partition in the store, or makes it. One that is left of
+// an earlier topic of that name goes: it has nothing to do with this one.
+func (a *applying) log(t *controller.Topic, n int32, cfg logstore.Config) (*logstore.Log, error) {
+	if log, ok := a.m.store.Log(t.Name, n); ok {
+		if log.TopicID() == t.ID {
+			log.SetConfig(cfg)
+			return log, nil
+		}
+		if err := a.m.store.Delete(log); err != nil {
+			return nil, err
+		}
+	}
+	return a.m.store.Create(t.Name, n, t.ID, cfg)
+}
+
+// drop deletes a replica and its log.
+func (a *applying) drop(p *Partition) {
+	a.m.resign(a.now, p)
+	next := a.m.hosted(p.topic)
+	delete(next.partitions, p.number)
+	a.m.publish(p.topic, next)
+	if err := a.m.store.Delete(p.log); err != nil {
+		a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err})
+	}
+}
+
+func (a *applying) fail(message string, off *OfflineError) {
+	a.errs = append(a.errs, off)
+	a.m.logger.Error(message, slog.String("topic", off.Topic), slog.Int("partition", int(off.Partition)),
+		slog.String("dir", a.m.store.Dir()), slog.Any("err", off.Err))
+}
+
+// hosted returns a copy of what is hosted of a topic, to be changed and published.
+func (m *Manager) hosted(topic string) *hosted {
+	h, ok := m.table.Load(topic)
+	if !ok {
+		return &hosted{partitions: map[int32]*Partition{}, broken: map[int32]*OfflineError{}}
+	}
+	return &hosted{partitions: maps.Clone(h.(*hosted).partitions), broken: maps.Clone(h.(*hosted).broken)}
+}
+
+func (m *Manager) publish(topic string, h *hosted) {
+	if len(h.partitions)+len(h.broken) == 0 {
+		m.table.Delete(topic)
+		return
+	}
+	m.table.Store(topic, h)
+}
