@@ -57,6 +57,10 @@ type Call struct {
 
 	// Received is when the last byte of the request had arrived.
 	Received time.Time
+	// Reserve, if not nil, asks the connection for that much memory, until
+	// Serve returns, for what a handler makes of the body itself. It may block,
+	// and an error of it is the handler's.
+	Reserve func(bytes int64) error
 	// Retain, if not nil, tells the connection how many bytes the decoded
 	// request holds, so that the rest of what was set aside for decoding it
 	// is free for others. It is called at most once.

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/moldau-broker/moldau/broker/internal/replica"
 	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/protocol"
 	"github.com/moldau-broker/moldau/protocol/config"
@@ -53,10 +55,27 @@ type Env struct {
 	// Groups is the group coordinator.
 	Groups Groups
 
+	// Replicas are the partitions of which this broker has a copy.
+	Replicas Replicas
+	// Fetches remembers what clients fetch. Nil gives no client a session.
+	Fetches *Fetches
+	// FetchMaxBytes bounds the records of a Fetch response; 0 is the default of
+	// 55 MiB. Kafka's fetch.max.bytes.
+	FetchMaxBytes int
+	// ProducerID gives out a producer id that nobody had before.
+	ProducerID func(ctx context.Context) (int64, error)
+
 	// Audit, if not nil, sees every response that passes through kmsg before
 	// it is encoded. Tests use it to hold handlers to rules that no single
 	// handler's test would check.
 	Audit func(*Call, kmsg.Response)
+}
+
+// Replicas is what handlers ask of replica.Manager.
+type Replicas interface {
+	Partition(topic string, n int32) (*replica.Partition, error)
+	Partitions() iter.Seq[*replica.Partition]
+	LogDir() replica.LogDir
 }
 
 // ClusterName is the name of the one resource of kind cluster.

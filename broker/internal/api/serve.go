@@ -104,10 +104,7 @@ func (e *Env) encode(call *Call, version int16, resp kmsg.Response) Answer {
 	out := beginFrame(buf.B[:0], call, version)
 	out = resp.AppendTo(out)
 	endFrame(out, 0)
-	answer := Answer{Parts: []Part{{Bytes: out}}, Release: func() { e.Buffers.Put(buf) }}
-	if e.Buffers == nil {
-		answer.Release = nil
-	}
+	answer := Answer{Parts: []Part{{Bytes: out}}, Release: e.giveBack(buf)}
 	if t, ok := resp.(kmsg.ThrottleResponse); ok {
 		if ms, after := t.Throttle(); after {
 			answer.Throttle = time.Duration(ms) * time.Millisecond
@@ -121,6 +118,14 @@ func (e *Env) buffer(n int) *protocol.Buffer {
 		return &protocol.Buffer{B: make([]byte, n)}
 	}
 	return e.Buffers.Get(n)
+}
+
+// giveBack returns what puts a buffer back, for Answer.Release.
+func (e *Env) giveBack(buf *protocol.Buffer) func() {
+	if e.Buffers == nil {
+		return nil
+	}
+	return func() { e.Buffers.Put(buf) }
 }
 
 // beginFrame appends room for the size of a response and its header.

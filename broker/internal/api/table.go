@@ -16,6 +16,16 @@ import (
 var routes = table(map[kmsg.Key]route{
 	kmsg.ApiVersions: on(0, 4, nothing, apiVersions).everywhere().beforeLogin(),
 
+	kmsg.Produce: raw(3, 13, need{kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic}, produce).advertise(0),
+	kmsg.Fetch:   raw(4, 18, need{kmsg.ACLOperationRead, kmsg.ACLResourceTypeTopic}, fetch),
+
+	kmsg.ListOffsets:          on(1, 11, describeTopic, listOffsets),
+	kmsg.OffsetForLeaderEpoch: on(0, 4, describeTopic, offsetForLeaderEpoch),
+	kmsg.DeleteRecords:        on(0, 2, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeTopic}, deleteRecords),
+	kmsg.DescribeProducers:    on(0, 0, need{kmsg.ACLOperationRead, kmsg.ACLResourceTypeTopic}, describeProducers),
+	kmsg.DescribeLogDirs:      on(0, 4, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, describeLogDirs),
+	kmsg.InitProducerID:       on(0, 5, need{kmsg.ACLOperationIdempotentWrite, kmsg.ACLResourceTypeCluster}, initProducerID),
+
 	kmsg.Metadata:                on(0, 13, describeTopic, metadata),
 	kmsg.DescribeCluster:         on(0, 2, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, describeCluster).everywhere(),
 	kmsg.DescribeTopicPartitions: on(0, 0, describeTopic, describeTopicPartitions),

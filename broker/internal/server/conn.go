@@ -31,10 +31,12 @@ type conn struct {
 	watch    watch
 	in       *protocol.Reader
 	out      output
-	iov      net.Buffers // Reused by writev.
-	call     api.Call    // Reused: one request at a time.
-	clientID *string     // Of the last request, which is nearly always that of the next.
-	reserved int         // Bytes of the frames budget that the reader's buffer takes.
+	iov      net.Buffers             // Reused by writev.
+	call     api.Call                // Reused: one request at a time.
+	clientID *string                 // Of the last request, which is nearly always that of the next.
+	reserved int                     // Bytes of the frames budget that the reader's buffer takes.
+	made     int64                   // Bytes of the decoding budget that the handler asked for.
+	room     func(bytes int64) error // makeRoom, made once.
 }
 
 // errShutdown ends connections that are silent when the broker stops.
@@ -46,6 +48,12 @@ type peerError struct {
 	err    error
 }
 
+// is says whether an error of that type is in err's chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 func (e *peerError) Error() string { return e.err.Error() }
 func (e *peerError) Unwrap() error { return e.err }
 
@@ -53,6 +61,7 @@ func (e *peerError) Unwrap() error { return e.err }
 func (c *conn) serve(ctx context.Context) {
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	c.watch.c = c
+	c.room = c.makeRoom
 	c.ctx = callContext{Context: ctx, watch: &c.watch}
 	defer c.close()
 	defer c.recovered()
@@ -73,7 +82,7 @@ func (c *conn) next() error {
 	c.call = api.Call{}
 	frame, err := c.in.Next(c.server.cfg.Limits, c.info.Authenticated)
 	if err != nil {
-		if _, ok := errors.AsType[*protocol.SizeError](err); ok {
+		if is[*protocol.SizeError](err) {
 			return &peerError{"size", err}
 		}
 		return err
@@ -85,7 +94,7 @@ func (c *conn) next() error {
 	}
 	c.call = api.Call{
 		Key: h.Key, Version: h.Version, Correlation: h.Correlation, ClientID: c.intern(h.ClientID),
-		Body: body, Conn: &c.info, Received: time.Now(),
+		Body: body, Conn: &c.info, Received: time.Now(), Reserve: c.room,
 	}
 	answer, err := c.handle(len(frame))
 	if err != nil {
@@ -129,11 +138,17 @@ func (c *conn) serveCall(size int) (api.Answer, error) {
 		}
 		defer func() { c.server.decoding.release(*held) }()
 	}
+	defer func() {
+		if c.made > 0 {
+			c.server.decoding.release(c.made)
+			c.made = 0
+		}
+	}()
 	answer, err := c.server.cfg.Handler.Serve(c.ctx, &c.call)
-	if err != nil {
-		return api.Answer{}, &peerError{"request", err}
+	if err != nil && !is[*peerError](err) {
+		err = &peerError{"request", err}
 	}
-	return answer, nil
+	return answer, err
 }
 
 // freeDecodeBytes is the size of a request up to which the memory of its
@@ -169,6 +184,17 @@ func (c *conn) reserve(n int) error {
 		return c.noBudget(err)
 	}
 	c.reserved += n
+	return nil
+}
+
+// makeRoom is api.Call.Reserve: memory for what a handler itself makes of a
+// request.
+func (c *conn) makeRoom(bytes int64) error {
+	n, err := c.server.decoding.acquire(c.ctx, bytes)
+	if err != nil {
+		return c.noBudget(err)
+	}
+	c.made += n
 	return nil
 }
 

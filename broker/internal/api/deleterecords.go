@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// deleteRecords serves DeleteRecords (21), versions 0 to 2: it moves a
+// partition's log start up to the asked offset and answers with the new low
+// watermark, once all live replicas have followed or the request's time is up.
+// Versions 1 and 2 change only the encoding.
+func deleteRecords(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteRecordsRequest) (*kmsg.DeleteRecordsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(req.TimeoutMillis, 0))*time.Millisecond)
+	defer cancel()
+	resp := kmsg.NewPtrDeleteRecordsResponse()
+	view := env.view(call)
+	var waiting sync.WaitGroup // All move first, and then wait together.
+	for _, t := range req.Topics {
+		rt := kmsg.NewDeleteRecordsResponseTopic()
+		rt.Topic = t.Topic
+		rt.Partitions = make([]kmsg.DeleteRecordsResponseTopicPartition, len(t.Partitions))
+		refusal := env.mayDeleteRecords(call.Conn, t.Topic)
+		for i, p := range t.Partitions {
+			rp := &rt.Partitions[i]
+			rp.Default()
+			rp.Partition, rp.LowWatermark, rp.ErrorCode = p.Partition, -1, refusal
+			if refusal != 0 {
+				continue
+			}
+			waiting.Go(func() {
+				if r, err := view.named(t.Topic, p.Partition); err != nil {
+					rp.ErrorCode = code(err)
+				} else if low, err := r.DeleteRecords(ctx, p.Offset); err != nil {
+					rp.ErrorCode = code(err)
+				} else {
+					rp.LowWatermark = low
+				}
+			})
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	waiting.Wait()
+	return resp, nil
+}
+
+// mayDeleteRecords is the code that refuses all of a topic, or 0.
+func (e *Env) mayDeleteRecords(c *Conn, topic string) int16 {
+	switch {
+	case !e.MayTopic(c, kmsg.ACLOperationDelete, topic):
+		return kerr.TopicAuthorizationFailed.Code
+	case isInternal(topic):
+		return kerr.InvalidTopicException.Code
+	}
+	return 0
+}

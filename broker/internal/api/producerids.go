@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"fmt"
+)
+
+// ProducerIDs gives out producer ids from blocks that the controller allots
+// (AllocateProducerIds): ids are unique in the cluster for ever, and a block is
+// written to the metadata log before any of it is used. Any goroutine may use it.
+type ProducerIDs struct {
+	allot func(context.Context) (start int64, n int32, err error)
+	// block holds the rest of the block; taking it out is the lock, which a
+	// caller can stop waiting for.
+	block chan idBlock
+}
+
+type idBlock struct{ next, end int64 }
+
+// NewProducerIDs makes ids of the blocks that allot gets.
+func NewProducerIDs(allot func(context.Context) (start int64, n int32, err error)) *ProducerIDs {
+	ids := &ProducerIDs{allot: allot, block: make(chan idBlock, 1)}
+	ids.block <- idBlock{}
+	return ids
+}
+
+// Next is an id that nobody had before. It asks for a new block when the last
+// is used up, and returns the error of that, or ctx's.
+func (ids *ProducerIDs) Next(ctx context.Context) (int64, error) {
+	var b idBlock
+	select {
+	case b = <-ids.block:
+	case <-ctx.Done():
+		return -1, ctx.Err()
+	}
+	defer func() { ids.block <- b }()
+	if b.next == b.end {
+		start, n, err := ids.allot(ctx)
+		if err != nil {
+			return -1, err
+		}
+		if n <= 0 || start < b.end {
+			panic(fmt.Sprintf("BUG: api: the controller allotted %d producer ids from %d, after %d", n, start, b.end))
+		}
+		b = idBlock{start, start + int64(n)}
+	}
+	id := b.next
+	b.next++
+	return id, nil
+}
