@@ -2,6 +2,7 @@ package controller
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -112,7 +113,7 @@ func (s *Shard) createTopic(st *step, t *kmsg.CreateTopicsRequestTopic) ([]metad
 	} else {
 		rt.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
 	}
-	recs := append([]metadata.Record{&metadata.Topic{Name: t.Topic, TopicID: id}}, configs...)
+	recs := slices.Concat([]metadata.Record{&metadata.Topic{Name: t.Topic, TopicID: id}}, configs, s.clearELR(configs))
 	for _, p := range parts {
 		recs = append(recs, s.partitionRecord(id, p))
 	}

@@ -3,14 +3,18 @@ package controller
 import (
 	"bufio"
 	"encoding/hex"
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/coordinator"
+	"github.com/moldau-broker/moldau/protocol/batch"
 	"github.com/moldau-broker/moldau/protocol/metadata"
 )
 
@@ -95,5 +99,134 @@ func TestKafkaLogIsTakenOver(t *testing.T) {
 	}
 	if eff := s.Loaded(coordinator.Moment{NextOffset: s.end}); len(eff.Records) != 0 {
 		t.Errorf("it begins with %d records", len(eff.Records))
+	}
+}
+
+// told is a record without what chance and place decide: ids, epochs, addresses.
+type told struct {
+	topics map[[16]byte]string // Names the topics in the order in which they were made.
+	epochs map[int64]int       // Numbers the brokers' epochs in theirs.
+}
+
+func (n *told) topic(id [16]byte) string {
+	if n.topics[id] == "" {
+		n.topics[id] = fmt.Sprintf("topic%d", len(n.topics))
+	}
+	return n.topics[id]
+}
+
+func (n *told) epoch(epoch int64) int {
+	if _, ok := n.epochs[epoch]; !ok {
+		n.epochs[epoch] = len(n.epochs)
+	}
+	return n.epochs[epoch]
+}
+
+// line prints a record; "" for kinds that this controller does not write, or not
+// yet.
+func (n *told) line(r metadata.Record) string {
+	switch r := r.(type) {
+	case *metadata.Topic:
+		return fmt.Sprintf("topic %s is %s", r.Name, n.topic(r.TopicID))
+	case *metadata.RemoveTopic:
+		return "remove " + n.topic(r.TopicID)
+	case *metadata.Partition:
+		id := n.topic(r.TopicID)
+		r.TopicID, r.Directories = [16]byte{}, make([][16]byte, len(r.Directories))
+		return fmt.Sprintf("partition of %s %+v", id, *r)
+	case *metadata.PartitionChange:
+		id := n.topic(r.TopicID)
+		r.TopicID = [16]byte{}
+		return fmt.Sprintf("change of %s %+v", id, *r)
+	case *metadata.BrokerRegistrationChange:
+		epoch := n.epoch(r.BrokerEpoch)
+		r.BrokerEpoch = 0
+		return fmt.Sprintf("broker of epoch %d %+v", epoch, *r)
+	case *metadata.RegisterBroker:
+		return fmt.Sprintf("broker %d has epoch %d, fenced %v, shutting down %v, %d directory, features %v",
+			r.BrokerID, n.epoch(r.BrokerEpoch), r.Fenced, r.InControlledShutdown, len(r.LogDirs), featureRanges(r.Features))
+	case *metadata.ProducerIDs:
+		return fmt.Sprintf("producer ids up to %d, epoch %d", r.NextProducerID, n.epoch(r.BrokerEpoch))
+	case *metadata.Config, *metadata.ClearELR, *metadata.FeatureLevel:
+		return showRecord(r)
+	}
+	return ""
+}
+
+// story tells a log. Settings of one request are in an order that means nothing
+// (Kafka's is that of a hash): they are sorted.
+func story(t *testing.T, records []coordinator.Record) []string {
+	t.Helper()
+	n := told{map[[16]byte]string{}, map[int64]int{}}
+	var lines []string
+	configs := 0 // How many of the last lines are settings.
+	for _, rec := range records {
+		r, err := metadata.Decode(rec.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := n.line(r)
+		if line == "" {
+			continue
+		}
+		lines = append(lines, line)
+		if _, ok := r.(*metadata.Config); ok {
+			configs++
+			slices.Sort(lines[len(lines)-configs:])
+		} else {
+			configs = 0
+		}
+	}
+	return lines
+}
+
+// TestSameRecordsAsKafka asks what Apache Kafka 4.2.2 was asked when it wrote the
+// golden log, and compares what was written, record by record.
+func TestSameRecordsAsKafka(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(newTopic("golden.one", 3, 1, "cleanup.policy=compact", "min.insync.replicas=1", "retention.ms=1000000"))
+	c.create(newTopic("to-be-deleted", 1, 1))
+	c.delete("to-be-deleted")
+	c.grow("golden.one", 5)
+	c.edit(KindTopic, "golden.one", edit{"min.insync.replicas", 0, "2"}, edit{"cleanup.policy", 2, "delete"}, edit{"retention.ms", 1, "<null>"})
+	c.edit(KindBroker, "", edit{"min.insync.replicas", 0, "1"}, edit{"log.cleaner.threads", 0, "1"})
+	c.edit(KindBroker, "1", edit{"log.cleaner.threads", 0, "1"})
+	for level, kind := range []int8{2, 1} {
+		req := kmsg.NewPtrUpdateFeaturesRequest()
+		req.Version = 2
+		req.FeatureUpdates = []kmsg.UpdateFeaturesRequestFeatureUpdate{{Feature: "streams.version", MaxVersionLevel: int16(level), UpgradeType: kind}}
+		ask[*kmsg.UpdateFeaturesResponse](c, req)
+	}
+	ids := kmsg.NewPtrAllocateProducerIDsRequest()
+	ids.BrokerID, ids.BrokerEpoch = 1, c.epochs[1]
+	ask[*kmsg.AllocateProducerIDsResponse](c, ids)
+	c.create(newTopic("second-topic", 2, 1))
+	stop := func() {
+		for range 2 {
+			c.beat(1, func(r *kmsg.BrokerHeartbeatRequest) { r.WantShutdown = true })
+		}
+	}
+	stop()
+	req := registration(1, 2)
+	req.PreviousBrokerEpoch = c.epochs[1]
+	c.epochs[1] = ask[*kmsg.BrokerRegistrationResponse](c, req).BrokerEpoch
+	c.beat(1)
+	stop()
+
+	_, kafka := kafkaLog(t)
+	var ours []coordinator.Record
+	err := c.Log.Replay(t.Context(), func(b batch.Batch) error {
+		it := b.Records(1 << 20)
+		defer it.Close()
+		for it.Next() {
+			ours = append(ours, coordinator.Record{Value: slices.Clone(it.Record().Value)})
+		}
+		return it.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(story(t, kafka), story(t, ours)); diff != "" {
+		t.Errorf("(-kafka +ours)\n%s", diff)
 	}
 }

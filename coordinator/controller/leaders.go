@@ -103,6 +103,9 @@ func (s *Shard) unfence(b *Broker) []metadata.Record {
 	u := noUpheaval()
 	u.add = b.ID
 	recs := []metadata.Record{&metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, Fenced: metadata.Unfence}}
+	if b.ShuttingDown {
+		return recs // It was fenced on its way out, and is still going.
+	}
 	return append(recs, s.follow(u, leaderless)...)
 }
 

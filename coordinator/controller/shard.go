@@ -244,7 +244,11 @@ func (s *Shard) Published(committed int64) {
 	}
 	clear(s.waiting[:n])
 	s.waiting = s.waiting[n:]
-	im := s.image(newest.end, newest.state)
+	offset := newest.end
+	if len(s.waiting) == 0 {
+		offset = committed // What is between them is not for this shard: control records.
+	}
+	im := s.image(offset, newest.state)
 	im.delta = all.delta(s.published, &im.state)
 	s.published = im.Offset
 	s.cfg.Publish(im)
