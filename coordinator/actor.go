@@ -33,6 +33,7 @@ const (
 type actor struct {
 	rt        *Runtime
 	partition int32
+	epoch     int32
 	log       Log
 	logger    *slog.Logger
 	ctx       context.Context // Ends with the election.
@@ -58,7 +59,7 @@ type actor struct {
 	now       time.Time // That of the last step.
 	timers    timers
 	alarm     *time.Timer
-	parked    []parked // Replies in order of their offsets.
+	parked    []parked // Replies and sends in order of their offsets.
 	published int64
 }
 
@@ -68,16 +69,19 @@ type job struct {
 	in     any
 }
 
-// parked is a reply that waits until the log is committed up to end.
+// parked is a reply, or a message if send is not nil, that waits until the log is
+// committed up to end.
 type parked struct {
 	end   int64
 	reply Reply
+	send  any
 }
 
 func newActor(rt *Runtime, partition, epoch int32, log Log, rng *rand.Rand) *actor {
 	a := &actor{
 		rt:        rt,
 		partition: partition,
+		epoch:     epoch,
 		log:       log,
 		logger:    rt.opts.Logger.With(slog.Int("partition", int(partition)), slog.Int("epoch", int(epoch))),
 		done:      make(chan struct{}),

@@ -23,6 +23,10 @@ type Options struct {
 	// NewShard makes an empty shard for one partition. It is called for every
 	// load, from any goroutine.
 	NewShard func(partition int32) Shard
+	// Deliver takes what the shards of a partition send, with the epoch of the
+	// election. It is called by the shard's owner, so it returns at once and asks
+	// the runtime nothing. Needed only if the shards send.
+	Deliver func(partition, epoch int32, message any)
 	// Logger gets what happens to shards; default slog.Default().
 	Logger *slog.Logger
 	// Rand seeds the shards' own randomness; default: the system's. It is used

@@ -54,6 +54,32 @@ func TestReadsWaitToo(t *testing.T) {
 	})
 }
 
+// TestSends: what a shard sends leaves once it is committed, and not at all when
+// the election ends before that.
+func TestSends(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.elect()
+		r.log.Hold()
+		r.begin(t.Context(), notify{"a", "1"})
+		synctest.Wait()
+		if len(r.sent) != 0 {
+			t.Fatalf("sent %v before the commit", r.sent)
+		}
+		r.log.Commit()
+		synctest.Wait()
+		r.begin(t.Context(), notify{"a", "2"})
+		synctest.Wait()
+		r.prep = func(s *toy) { s.owed = []any{"again"} }
+		r.rt.Elect(0, 2, r.log)
+		r.log.Release()
+		r.ready()
+		synctest.Wait()
+		if want := []string{"0/1 1", "0/2 again"}; !slices.Equal(r.sent, want) {
+			t.Errorf("sent %v, want %v", r.sent, want)
+		}
+	})
+}
+
 // TestPublished: the shard hears of a commit before those who wait for it, so
 // that what they ask next, elsewhere, finds it.
 func TestPublished(t *testing.T) {

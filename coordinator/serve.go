@@ -150,14 +150,17 @@ func (a *actor) write(m Moment, recs []Record) (refused, err error) {
 	return nil, nil
 }
 
-// carryOut parks the replies, frees those that rest on committed state already,
+// carryOut parks the replies and sends, frees those that rest on committed state already,
 // and sets the timers.
 func (a *actor) carryOut(eff Effects) {
 	end := a.log.End()
 	for _, r := range eff.Replies {
 		if r.To != 0 {
-			a.parked = append(a.parked, parked{end, r})
+			a.parked = append(a.parked, parked{end: end, reply: r})
 		}
+	}
+	for _, message := range eff.Sends {
+		a.parked = append(a.parked, parked{end: end, send: message})
 	}
 	for _, t := range eff.Timers {
 		a.timers.set(t.Key, t.At)
@@ -168,8 +171,8 @@ func (a *actor) carryOut(eff Effects) {
 	a.publish()
 }
 
-// publish tells the shard how far its log is committed, and sends the replies
-// that waited for it.
+// publish tells the shard how far its log is committed, and lets go the replies
+// and sends that waited for it.
 func (a *actor) publish() {
 	committed := a.log.Committed()
 	if committed > a.published {
@@ -180,7 +183,11 @@ func (a *actor) publish() {
 	}
 	n := 0
 	for n < len(a.parked) && a.parked[n].end <= a.published {
-		a.send(a.parked[n].reply)
+		if message := a.parked[n].send; message != nil {
+			a.rt.opts.Deliver(a.partition, a.epoch, message)
+		} else {
+			a.send(a.parked[n].reply)
+		}
 		a.parked[n] = parked{}
 		n++
 	}

@@ -28,11 +28,16 @@ type Moment struct {
 // Effects is what a step wants done: nothing of it has happened when the step
 // returns. The records are appended first, as one batch. The replies are sent
 // when everything that the shard had seen is committed; those with a zero
-// ticket are dropped. The timers are set last.
+// ticket are dropped. Sends leave under the same condition, after them. The timers
+// are set last.
 type Effects struct {
 	Records []Record
 	Replies []Reply
-	Timers  []Timer
+	// Sends are messages to whom Options.Deliver knows, in order. One that had not
+	// left when the election ended, or the shard failed, never will: what must not
+	// be lost is sent again by Loaded.
+	Sends  []any
+	Timers []Timer
 }
 
 // Reply answers one ticket, once: a second reply to a ticket is a bug.

@@ -21,6 +21,7 @@ type toy struct {
 	pending map[int64]map[string]string  // Hard: open transactions.
 	sleeper map[any]coordinator.Ticket   // Soft.
 	told    []int64                      // What Published said.
+	owed    []any                        // Sent by Loaded.
 	onStep  func(m coordinator.Moment)   // For tests to look in.
 	loaded  []coordinator.Timer          // Effects of Loaded.
 	fired   func(key any, now time.Time) // Told of timers.
@@ -46,6 +47,7 @@ type (
 	boom   struct{}                               // Panics.
 	reply  struct{ to coordinator.Ticket }        // Answers a ticket of somebody else.
 	block  struct{ until, entered chan struct{} } // Holds the shard.
+	notify struct{ key, value string }            // As put, and sends the value.
 )
 
 func answer(t coordinator.Ticket, body any) coordinator.Effects {
@@ -60,6 +62,11 @@ func (s *toy) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordinat
 	case put:
 		eff := answer(t, in.value)
 		eff.Records = []coordinator.Record{{Key: []byte(in.key), Value: []byte(in.value)}}
+		return eff
+	case notify:
+		eff := answer(t, in.value)
+		eff.Records = []coordinator.Record{{Key: []byte(in.key), Value: []byte(in.value)}}
+		eff.Sends = []any{in.value}
 		return eff
 	case get:
 		return answer(t, s.values[in.key])
@@ -116,7 +123,7 @@ func (s *toy) ReplayMarker(producerID int64, _ int16, commit bool) {
 }
 
 func (s *toy) Loaded(coordinator.Moment) coordinator.Effects {
-	return coordinator.Effects{Timers: s.loaded}
+	return coordinator.Effects{Timers: s.loaded, Sends: s.owed}
 }
 
 func (s *toy) Published(committed int64) { s.told = append(s.told, committed) }
@@ -129,6 +136,7 @@ type rig struct {
 	mu   sync.Mutex     // Guards toys while several shards load.
 	toys []*toy         // Every toy made, in order.
 	prep func(*toy)     // Called on every toy made.
+	sent []string       // What was delivered, by whom and when.
 }
 
 func newRig(t *testing.T) *rig {
@@ -144,6 +152,11 @@ func newRig(t *testing.T) *rig {
 			defer r.mu.Unlock()
 			r.toys = append(r.toys, s)
 			return s
+		},
+		Deliver: func(partition, epoch int32, message any) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.sent = append(r.sent, fmt.Sprintf("%d/%d %v", partition, epoch, message))
 		},
 		Logger:     slog.New(slog.DiscardHandler),
 		QueueLimit: 4,

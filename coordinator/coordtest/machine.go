@@ -38,6 +38,7 @@ type Event struct {
 	Record *coordinator.Record
 	Offset int64 // That of Record.
 	Reply  *coordinator.Reply
+	Send   any
 }
 
 type timer struct {
@@ -48,6 +49,7 @@ type timer struct {
 type parked struct {
 	end   int64
 	reply coordinator.Reply
+	send  any // Not a reply then.
 }
 
 // Start is the time at which every machine begins.
@@ -163,8 +165,11 @@ func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Mom
 	}
 	for _, r := range eff.Replies {
 		if r.To != 0 {
-			m.parked = append(m.parked, parked{m.Log.End(), r})
+			m.parked = append(m.parked, parked{end: m.Log.End(), reply: r})
 		}
+	}
+	for _, message := range eff.Sends {
+		m.parked = append(m.parked, parked{end: m.Log.End(), send: message})
 	}
 	for _, t := range eff.Timers {
 		if delete(m.timers, t.Key); !t.At.IsZero() {
@@ -175,7 +180,7 @@ func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Mom
 	m.flush()
 }
 
-// flush sends the replies that rest on committed records.
+// flush lets go the replies and sends that rest on committed records.
 func (m *Machine) flush() {
 	committed := m.Log.Committed()
 	if p, ok := m.shard.(coordinator.Publisher); ok && committed > m.told {
@@ -183,8 +188,12 @@ func (m *Machine) flush() {
 	}
 	m.told = committed
 	for len(m.parked) > 0 && m.parked[0].end <= committed {
-		r := m.parked[0].reply
+		r, message := m.parked[0].reply, m.parked[0].send
 		m.parked = m.parked[1:]
+		if message != nil {
+			m.event(Event{Send: message})
+			continue
+		}
 		if _, ok := m.Replies[r.To]; ok || r.To > m.last {
 			panic(fmt.Sprintf("BUG: ticket %d answered twice or never given", r.To))
 		}

@@ -32,6 +32,8 @@ type Script struct {
 	ShowRecord func(coordinator.Record) string
 	ShowReply  func(coordinator.Reply) string
 	ShowTimer  func(key any) string
+	// ShowSend prints a message of the shard in one line. Needed only if it sends.
+	ShowSend func(message any) string
 	// ShowState prints the hard state: all that the log says. Lines end in \n.
 	ShowState func(coordinator.Shard) string
 	// ShowSoft prints what is not in the log, for the command soft. Optional.
@@ -111,6 +113,8 @@ func (s Script) play(t *testing.T, text string) (string, *Machine) {
 			fmt.Fprintf(&out, "  record %d %s\n", e.Offset, s.ShowRecord(*e.Record))
 		case e.Reply != nil:
 			fmt.Fprintf(&out, "  reply to %d: %s\n", e.Reply.To, s.ShowReply(*e.Reply))
+		case e.Send != nil:
+			fmt.Fprintf(&out, "  send %s\n", s.ShowSend(e.Send))
 		}
 	}
 	m := NewMachine(s.NewShard, 1)
