@@ -35,7 +35,7 @@ func (s *Shard) session(b *Broker) *session {
 
 // valid reports whether the session still runs.
 func (ses *session) valid(now time.Time, timeout time.Duration) bool {
-	return !ses.contact.IsZero() && !now.After(ses.contact.Add(timeout))
+	return !ses.contact.IsZero() && now.Before(ses.contact.Add(timeout))
 }
 
 // checkEpoch finds the broker that a request comes from, if it is still the one.
