@@ -180,7 +180,11 @@ func (l *Log) write(now time.Time, batches []byte, x extent) error {
 	}
 	due, err := l.rollDue(now, x)
 	if err == nil && due {
-		err = l.roll(now, max(x.first, l.End().Offset))
+		base := l.writer.tail
+		if x.last-base > maxRelative {
+			base = x.first // A gap as wide as that is a leader's, by compaction.
+		}
+		err = l.roll(now, base)
 	}
 	if err != nil {
 		return l.ioError("roll", err)
@@ -205,6 +209,7 @@ func (l *Log) note(now time.Time, b batch.Batch, m *producer.Marker) {
 		at.Position = 0
 	}
 	end := Mark{b.NextOffset(), active.Base(), at.Position + int64(len(b))}
+	l.writer.tail = end.Offset
 
 	l.mu.Lock()
 	if b.LeaderEpoch() >= 0 && l.mu.epochs.Assign(b.LeaderEpoch(), b.BaseOffset()) {
@@ -219,6 +224,7 @@ func (l *Log) note(now time.Time, b batch.Batch, m *producer.Marker) {
 	l.mu.Unlock()
 
 	if done != nil && done.Aborted {
+		l.sync.namesChanged.Store(true) // The index may be new.
 		// The batch is in the log, so the end must move whatever becomes of the index. A
 		// missing entry would show aborted records as committed: the log stops here, and
 		// the scan at the next start makes the index again.

@@ -15,10 +15,9 @@ import (
 
 // syncState is what has been made durable, and who waits for more.
 type syncState struct {
-	flushed      atomic.Int64 // Offsets below are durable: the recovery point.
+	flushed      atomic.Int64 // Offsets below are durable.
 	namesChanged atomic.Bool  // Files were created, renamed or removed in the directory.
 	dirCreated   atomic.Bool  // The directory itself was made.
-	rolled       atomic.Bool  // A segment was sealed and waits to be synced.
 
 	mu struct {
 		sync.Mutex // Held for field access only.
@@ -26,12 +25,28 @@ type syncState struct {
 		running   bool
 		done      chan struct{} // Closed when the one that runs is done.
 		snapshots []int64       // Producer snapshots that were written and not synced.
+		// sealed are segments whose index files were completed and not synced. Their
+		// batches may be durable, but the recovery point stays below them: the scan is
+		// what makes lost indexes again.
+		sealed []*segment.Segment
 	}
 	epochs sync.Mutex // Orders writes of the leader epoch file; held over them.
 }
 
-// Flushed returns the offset below which everything is durable: Kafka's recovery point.
+// Flushed returns the offset below which everything is durable.
 func (l *Log) Flushed() int64 { return l.sync.flushed.Load() }
+
+// recoveryPoint returns the offset below which a start after a crash need not look:
+// the batches and the indexes that lead to them are durable.
+func (l *Log) recoveryPoint() int64 {
+	l.sync.mu.Lock()
+	defer l.sync.mu.Unlock()
+	point := l.sync.flushed.Load()
+	if len(l.sync.mu.sealed) > 0 {
+		point = min(point, l.sync.mu.sealed[0].Base())
+	}
+	return point
+}
 
 // Flush makes everything appended before the call durable. Concurrent callers share
 // one sync: whoever comes while one runs waits for the next, which covers all who
@@ -39,15 +54,26 @@ func (l *Log) Flushed() int64 { return l.sync.flushed.Load() }
 // the kernel dropped cannot be found out, and a second sync would report success.
 func (l *Log) Flush() error { return l.flushTo(l.End().Offset, true) }
 
-// flushSealed is Flush for all but the segment that is being written.
+// flushSealed is Flush for all but the segment that is being written, and for the
+// indexes of the others.
 func (l *Log) flushSealed() error {
-	l.sync.rolled.Store(false)
+	if !l.sealedWait() {
+		return nil
+	}
 	return l.flushTo(l.state.Load().active().Base(), false)
 }
 
-// flushTo returns when everything below target is durable.
+// sealedWait says whether sealed segments wait to be synced.
+func (l *Log) sealedWait() bool {
+	l.sync.mu.Lock()
+	defer l.sync.mu.Unlock()
+	return len(l.sync.mu.sealed) > 0
+}
+
+// flushTo returns when everything below target is durable, and with active false also
+// the indexes of sealed segments.
 func (l *Log) flushTo(target int64, active bool) error {
-	for l.sync.flushed.Load() < target {
+	for l.sync.flushed.Load() < target || !active && l.sealedWait() {
 		if err := l.Err(); err != nil {
 			return err
 		}
@@ -92,18 +118,23 @@ func (l *Log) syncOnce(active bool) (end int64, err error) {
 	if !active {
 		end = st.segments[last].Base()
 	}
-	for i := st.floor(l.sync.flushed.Load()); i <= last; i++ {
-		if i == last && !active {
-			break
+	l.sync.mu.Lock()
+	sealed := l.sync.mu.sealed
+	l.sync.mu.Unlock()
+	for _, seg := range sealed {
+		if err := seg.Sync(true); err != nil && !l.vanished(seg, err) {
+			return 0, err
 		}
-		if err := st.segments[i].Sync(i < last); err != nil && !l.vanished(st.segments[i], err) {
+	}
+	if active {
+		if err := st.segments[last].Sync(false); err != nil && !l.vanished(st.segments[last], err) {
 			return 0, err
 		}
 	}
 	if err := l.syncRest(); err != nil {
 		return 0, err
 	}
-	l.raiseFlushed(st, end, covered, active)
+	l.raiseFlushed(st, end, covered, active, sealed)
 	l.store.metrics.synced(l.store.now().Sub(began))
 	return end, nil
 }
@@ -158,13 +189,14 @@ func (l *Log) syncFile(name string) (err error) {
 }
 
 // raiseFlushed moves the recovery point up to end, unless the log was cut since st.
-func (l *Log) raiseFlushed(st *state, end, covered int64, active bool) {
+func (l *Log) raiseFlushed(st *state, end, covered int64, active bool, sealed []*segment.Segment) {
 	l.sync.mu.Lock()
 	defer l.sync.mu.Unlock()
 	if l.state.Load().cuts != st.cuts {
 		return
 	}
 	l.sync.flushed.Store(max(l.sync.flushed.Load(), end))
+	l.sync.mu.sealed = slices.DeleteFunc(l.sync.mu.sealed, func(s *segment.Segment) bool { return slices.Contains(sealed, s) })
 	if !active {
 		return
 	}

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
@@ -174,15 +175,12 @@ func (l *Log) repairIndexes(now time.Time, segs []*segment.Segment, n int, thoro
 }
 
 // replayInto returns the visitor with which a segment is scanned: it brings the
-// producer state, the transaction index and the leader epochs along.
+// producer state and the transaction index along.
 func (l *Log) replayInto(seg *segment.Segment, p *producer.State) func(batch.Batch) error {
 	return func(b batch.Batch) error {
 		m, err := markerOf(b)
 		if err != nil {
 			m = nil // Its checksum is right: it was written like this.
-		}
-		if b.LeaderEpoch() > latestEpoch(l.mu.epochs) {
-			l.mu.epochsDirty = l.mu.epochs.Assign(b.LeaderEpoch(), b.BaseOffset()) || l.mu.epochsDirty
 		}
 		if done := p.Apply(b, m); done != nil && done.Aborted {
 			return seg.AppendAborted(done.Index())
@@ -217,21 +215,59 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 				return nil, nil, err
 			}
 		}
-		bytes, reason, err := segs[i].Recover(true, l.replayInto(segs[i], prod))
+		replay := l.replayInto(segs[i], prod)
+		bytes, reason, err := segs[i].Recover(true, func(b batch.Batch) error {
+			l.reviseEpochs(b, p.start)
+			return replay(b)
+		})
 		if err != nil {
 			return nil, nil, err
+		}
+		if reason == nil {
+			if reason, err = l.hole(segs, i); err != nil {
+				return nil, nil, err
+			}
 		}
 		if reason == nil {
 			continue
 		}
 		l.logger.Warn("log cut at the first byte that is no valid batch", slog.String("dir", l.Dir()),
 			slog.Int64("cut_bytes", bytes), slog.Int("segments_removed", len(segs)-i-1), slog.Any("reason", reason))
-		if err := l.retire(now, segs[i+1:]); err != nil {
+		if err := l.cutOff(now, segs[i+1:]); err != nil {
 			return nil, nil, err
 		}
 		segs = segs[:i+1]
 	}
+	l.sync.mu.sealed = slices.Clone(segs[first : len(segs)-1]) // Scanned, not synced.
 	return segs, prod, nil
+}
+
+// hole says why the segment after the i-th cannot follow it: the end of the i-th was
+// lost, at the end of a batch so that the scan of it found nothing wrong. Segments begin
+// where the batches before them end; only compaction takes batches from an end.
+func (l *Log) hole(segs []*segment.Segment, i int) (reason, err error) {
+	if i+1 == len(segs) || l.config.Load().Compact {
+		return nil, nil
+	}
+	end, err := segs[i].End()
+	if err != nil || segs[i+1].Base() <= end {
+		return nil, err
+	}
+	return &CorruptError{Path: segs[i].Path(), Position: segs[i].Size(),
+		Reason: fmt.Sprintf("ends at offset %d, the next segment begins at %d", end, segs[i+1].Base())}, nil
+}
+
+// reviseEpochs takes in the leader epoch of a batch that was scanned. The batches are
+// right where the file is behind: it may still tell of a tail that was cut off and
+// written again under the same epoch.
+func (l *Log) reviseEpochs(b batch.Batch, start int64) {
+	epoch, from := b.LeaderEpoch(), max(b.BaseOffset(), start)
+	if epoch < 0 || b.NextOffset() <= start || l.mu.epochs.At(from) == epoch {
+		return
+	}
+	if l.mu.epochs.Assign(epoch, from) {
+		l.mu.epochsDirty = true
+	}
 }
 
 // producersAt makes the producer state as of offset end from the segments below it.
@@ -255,7 +291,7 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 		if end = last; end < p.start {
 			l.logger.Warn("log ends below its start: files are missing; it starts anew", slog.String("dir", l.Dir()),
 				slog.Int64("end", end), slog.Int64("start", p.start))
-			if err := l.retire(now, segs); err != nil {
+			if err := l.cutOff(now, segs); err != nil {
 				return nil, err
 			}
 			if err := l.removeSnapshots(func(int64) bool { return true }); err != nil {
@@ -272,6 +308,7 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 		segs = append(segs, fresh)
 		l.sync.namesChanged.Store(true)
 	}
+	l.writer.tail = end
 	last := segs[len(segs)-1]
 	st := &state{segments: segs, start: max(p.start, segs[0].Base()), end: Mark{end, last.Base(), last.Size()}}
 	cutEnd, cutStart := l.mu.epochs.CutEnd(end), l.mu.epochs.CutStart(st.start)
@@ -286,6 +323,7 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 // directory from before there were snapshots) nothing is scanned: empty snapshots are
 // taken, as Kafka does.
 func (l *Log) loadProducersAtStart(now time.Time, st *state, clean bool, scanned *producer.State) error {
+	none := len(l.writer.snapshots) == 0
 	if err := l.removeSnapshots(func(o int64) bool { return o > st.end.Offset || o < st.start }); err != nil {
 		return err
 	}
@@ -296,7 +334,7 @@ func (l *Log) loadProducersAtStart(now time.Time, st *state, clean bool, scanned
 		scanned.AdvanceStart(st.start)
 		scanned.SetMapEnd(st.end.Offset)
 		l.mu.producers = scanned
-	} else if clean && len(l.writer.snapshots) == 0 {
+	} else if clean && none {
 		l.mu.producers.Reset(st.start)
 		for _, s := range st.segments[max(len(st.segments)-2, 0):] {
 			if err := l.takeSnapshot(s.Base()); err != nil {

@@ -47,8 +47,13 @@ type Log struct {
 	writer struct {
 		sync.Mutex
 
-		snapshots []int64 // Offsets of the producer snapshots on disk, ascending.
+		leaving   []*segment.Segment // Left the log by retention; their files are still there.
+		snapshots []int64            // Offsets of the producer snapshots on disk, ascending.
 		jitter    time.Duration
+		// tail is the offset after the last batch. It lies below the end when a truncation
+		// cut through a batch. Segments are named by it: the next begins where the batches
+		// of the one before end, so a segment that lost its end in a crash shows.
+		tail int64
 	}
 
 	mu struct {

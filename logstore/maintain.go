@@ -55,10 +55,7 @@ func (s *Store) Maintain(now time.Time) error {
 		return true
 	}
 	if due(&s.upkeep.retention, s.opt.RetentionInterval) {
-		for _, l := range s.Logs() {
-			_, err := l.Retain(now)
-			errs = append(errs, ignoreClosed(err))
-		}
+		errs = append(errs, s.retain(now))
 	}
 	if due(&s.upkeep.producers, s.opt.ProducerExpiryInterval) {
 		for _, l := range logs {
@@ -77,6 +74,27 @@ func (s *Store) Maintain(now time.Time) error {
 		s.pool.Sweep()
 	}
 	errs = append(errs, s.emptyBin(now))
+	return errors.Join(errs...)
+}
+
+// retain applies retention to all logs, and takes away the files of what left, now or by
+// a Retain before.
+func (s *Store) retain(now time.Time) error {
+	var errs []error
+	logs := s.allLogs()
+	for _, l := range logs {
+		if l.topic == metadataTopic {
+			continue // The quorum decides what it keeps, by its snapshots.
+		}
+		_, err := l.Retain(now)
+		errs = append(errs, ignoreClosed(err))
+	}
+	if err := s.writeStarts(); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, l := range logs {
+		errs = append(errs, ignoreClosed(l.dropLeaving(now)))
+	}
 	return errors.Join(errs...)
 }
 
@@ -100,7 +118,7 @@ func (l *Log) maintain(now time.Time) error {
 	switch {
 	case l.flushOverdue(now):
 		err = l.Flush()
-	case l.sync.rolled.Load():
+	default:
 		err = l.flushSealed()
 	}
 	if err != nil {
@@ -180,17 +198,24 @@ func (s *Store) writeHighWatermarks() error {
 	return nil
 }
 
+// writeStarts writes the log starts. Kafka leaves out those that the name of the first
+// segment tells; here they are needed until the removal of what lay before is durable.
+func (s *Store) writeStarts() error {
+	starts := s.offsets(func(l *Log) (int64, bool) { return l.Start(), l.Start() > 0 })
+	if maps.Equal(starts, s.upkeep.writtenStarts) {
+		return nil
+	}
+	if err := s.writeOffsets(checkpoint.LogStarts, starts); err != nil {
+		return err
+	}
+	s.upkeep.writtenStarts = starts
+	return nil
+}
+
 // writePoints writes the recovery points and the log starts.
 func (s *Store) writePoints() error {
-	starts := s.offsets(func(l *Log) (int64, bool) {
-		st := l.state.Load()
-		return st.start, st.start > st.segments[0].Base()
-	})
-	if !maps.Equal(starts, s.upkeep.writtenStarts) {
-		if err := s.writeOffsets(checkpoint.LogStarts, starts); err != nil {
-			return err
-		}
-		s.upkeep.writtenStarts = starts
+	if err := s.writeStarts(); err != nil {
+		return err
 	}
 	s.pointsFile.Lock()
 	defer s.pointsFile.Unlock()
@@ -202,7 +227,7 @@ func (s *Store) writeRecoveryPointsLocked() error {
 	values := make(map[partitionKey]int64)
 	for _, l := range s.Logs() {
 		if l.onDisk.Load() {
-			values[partitionKey{l.topic, l.partition}] = l.Flushed()
+			values[partitionKey{l.topic, l.partition}] = l.recoveryPoint()
 		}
 	}
 	if maps.Equal(values, s.pointsFile.written) {
@@ -299,7 +324,8 @@ func (l *Log) close() error {
 			return l.fail(err)
 		}
 	}
-	if err := l.takeSnapshot(st.end.Offset); err != nil {
+	// By the end of the batches, which is all that the next start knows of.
+	if err := l.takeSnapshot(l.writer.tail); err != nil {
 		return l.ioError("close", err)
 	}
 	if err := l.syncRest(); err != nil {

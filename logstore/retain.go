@@ -11,6 +11,10 @@ import (
 // how many: those wholly below the start, then those above the size limit, then those
 // past their age. Nothing that is not committed goes, and the log always keeps a
 // segment. Timestamps are the records': one from the far future pins its segment.
+//
+// The segments can no longer be read; their files go with the next Store.Maintain, when
+// the new start is durable. Else a crash that keeps some of the renames and not others
+// would leave a hole.
 func (l *Log) Retain(now time.Time) (removed int, err error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -138,14 +142,30 @@ func prefix(segs []retained, goes func(retained) bool) int {
 // to a file that is going.
 func (l *Log) removeOldest(now time.Time, n int) error {
 	st := l.state.Load()
+	start := st.end.Offset
 	if n == len(st.segments) {
-		if err := l.roll(now, st.end.Offset); err != nil {
+		if err := l.roll(now, l.writer.tail); err != nil {
 			return l.ioError("roll", err)
 		}
 		st = l.state.Load()
+	} else {
+		start = st.segments[n].Base()
 	}
-	doomed := st.segments[:n]
-	l.advanceStart(st.segments[n].Base())
+	l.writer.leaving = append(l.writer.leaving, st.segments[:n]...)
+	l.advanceStart(start)
 	l.publish(func(s *state) { s.segments = s.segments[n:] })
+	return nil
+}
+
+// dropLeaving takes away the files of segments that left by retention. The start is
+// durable by now.
+func (l *Log) dropLeaving(now time.Time) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usableLocked(); err != nil {
+		return err
+	}
+	doomed := l.writer.leaving
+	l.writer.leaving = nil
 	return l.retire(now, doomed)
 }

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
@@ -44,7 +45,9 @@ func (l *Log) roll(now time.Time, base int64) error {
 		return err
 	}
 	l.sync.namesChanged.Store(true)
-	l.sync.rolled.Store(true)
+	l.sync.mu.Lock()
+	l.sync.mu.sealed = append(slices.Clip(l.sync.mu.sealed), old)
+	l.sync.mu.Unlock()
 	l.writer.jitter = l.store.jitter(l.config.Load().SegmentJitter)
 	l.publish(func(s *state) {
 		s.segments = append(s.segments, fresh)

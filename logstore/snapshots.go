@@ -166,5 +166,5 @@ func (l *Log) reloadProducers(now time.Time, end int64) error {
 	l.mu.producers.OnHighWatermark(st.hw.Offset)
 	l.mu.Unlock()
 	l.publish(func(*state) {})
-	return l.takeSnapshot(end)
+	return l.takeSnapshot(l.writer.tail)
 }

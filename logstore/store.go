@@ -139,7 +139,7 @@ func Open(o Options) (*Store, error) {
 	s.pool = segment.NewPool(o.FS, o.MaxFiles, o.MaxMaps)
 	s.random.Rand = o.Rand
 	s.mu.logs = make(map[partitionKey]*Log)
-	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
+	if err := makeDir(s.fs, s.dir); err != nil {
 		return nil, &NotWritableError{s.dir, err}
 	}
 	lock, err := s.fs.Lock(filepath.Join(s.dir, lockName))
@@ -154,6 +154,27 @@ func Open(o Options) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
+}
+
+// makeDir makes a directory and its missing parents, durably: all that will ever be
+// synced below would be lost with its name.
+func makeDir(fsys vfs.FS, path string) error {
+	switch _, err := fsys.Stat(path); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := makeDir(fsys, parent); err != nil {
+			return err
+		}
+	}
+	if err := fsys.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return fsys.SyncDir(parent)
 }
 
 // read reads the files of the directory itself.

@@ -3,7 +3,6 @@ package logstore
 import (
 	"log/slog"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
@@ -66,10 +65,13 @@ func (l *Log) truncateLocked(now time.Time, st *state, to int64) error {
 			s.hw = end
 		}
 	})
-	if err := l.retire(now, doomed); err != nil {
+	if err := l.cutOff(now, doomed); err != nil {
 		return err
 	}
 	if err := seg.Truncate(to, now); err != nil {
+		return err
+	}
+	if l.writer.tail, err = seg.End(); err != nil {
 		return err
 	}
 	// The recovery point on disk must not lie above what is now the end: it would let a
@@ -109,6 +111,7 @@ func (l *Log) restart(now time.Time, start int64) error {
 	doomed := l.state.Load().segments
 	fresh := segment.New(l.pool, l.dir, start, l.config.Load().IndexIntervalBytes, now)
 	at := Mark{start, start, 0}
+	l.writer.tail = start
 	l.mu.Lock()
 	l.mu.recent.clear()
 	l.mu.unstable = Mark{}
@@ -123,7 +126,7 @@ func (l *Log) restart(now time.Time, start int64) error {
 	if !l.onDisk.Load() {
 		return nil
 	}
-	err := l.retire(now, doomed)
+	err := l.cutOff(now, doomed)
 	if err == nil {
 		err = fresh.Make(l.reserveBytes())
 	}
@@ -170,6 +173,20 @@ func (l *Log) advanceStart(offset int64) {
 	l.publish(func(s *state) { s.start = max(s.start, offset) })
 }
 
+// cutOff takes away the files of segments that were the end of the log, the last first
+// and each durably before the next, so that no crash leaves a hole.
+func (l *Log) cutOff(now time.Time, doomed []*segment.Segment) error {
+	for i := len(doomed) - 1; i >= 0; i-- {
+		if err := l.retire(now, doomed[i:i+1]); err != nil {
+			return err
+		}
+		if err := l.syncNames(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // retire renames the files of segments that left the log, and their snapshots, and
 // leaves them to be removed later.
 func (l *Log) retire(now time.Time, doomed []*segment.Segment) error {
@@ -179,6 +196,7 @@ func (l *Log) retire(now time.Time, doomed []*segment.Segment) error {
 	due := now.Add(l.config.Load().FileDeleteDelay)
 	gone := make([]int64, 0, len(doomed))
 	for _, s := range doomed {
+		l.store.metrics.removed(s.Size())
 		paths, err := s.MarkDeleted()
 		l.store.bin(due, paths...)
 		if err != nil {
@@ -188,7 +206,7 @@ func (l *Log) retire(now time.Time, doomed []*segment.Segment) error {
 	}
 	l.sync.namesChanged.Store(true)
 	return l.removeSnapshots(func(offset int64) bool {
-		i := sort.Search(len(gone), func(i int) bool { return gone[i] >= offset })
-		return i < len(gone) && gone[i] == offset
+		_, is := slices.BinarySearch(gone, offset)
+		return is
 	})
 }

@@ -98,7 +98,8 @@ func (s *Segment) MarkDeleted() ([]string, error) {
 	var paths []string
 	var errs []error
 	suffix := DeletedSuffix
-	for _, kind := range []string{TxnIndexSuffix, TimeIndexSuffix, IndexSuffix, LogSuffix} {
+	// The batches first: what a crash leaves of the indexes is then an orphan and goes.
+	for _, kind := range []string{LogSuffix, IndexSuffix, TimeIndexSuffix, TxnIndexSuffix} {
 		old := s.dir.Join(FileName(s.base, kind))
 		switch err := s.pool.fs.Rename(old, old+suffix); {
 		case err == nil:

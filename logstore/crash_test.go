@@ -1,0 +1,291 @@
+package logstore
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/moldau-broker/moldau/logstore/producer"
+	"github.com/moldau-broker/moldau/logstore/vfs"
+	"github.com/moldau-broker/moldau/protocol/batch"
+)
+
+// A night's run: go test -run Crash ./logstore -crash.ops=10000 -crash.seed=...
+var (
+	crashOps  = flag.Int("crash.ops", 80, "operations in TestCrashAtEverySync")
+	crashSeed = flag.Uint64("crash.seed", 1, "seed of TestCrashAtEverySync")
+)
+
+// TestCrashAtEverySync works on a log and cuts the power before every sync of a file
+// or directory, in every way that the model of the disk knows. Each future must open:
+// with every acknowledged batch, with nothing that was never appended or was truncated,
+// with indexes and producer state that fit, and ready to go on.
+func TestCrashAtEverySync(t *testing.T) {
+	for seed := *crashSeed; seed < *crashSeed+3; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			c := newCrasher(t, seed)
+			for i := range *crashOps {
+				c.op = fmt.Sprintf("seed %d, op %d", seed, i)
+				c.step()
+			}
+			closeStore(t, c.store)
+			if c.cuts == 0 {
+				t.Error("the power was never cut")
+			}
+		})
+	}
+}
+
+// crasher works on a log and knows what a crash may leave of it.
+type crasher struct {
+	t     *testing.T
+	rng   *rand.Rand
+	disk  *vfs.Mem
+	fs    *vfs.Fault
+	cfg   Config
+	store *Store
+	log   *Log
+	now   time.Time
+
+	// What a crash now may show: a prefix of one of these.
+	timelines [][]batch.Batch
+	acked     int64 // Everything below was acknowledged.
+	start     int64 // Nothing at or above may be missing at the beginning.
+	cuts      int
+	op        string
+}
+
+func newCrasher(t *testing.T, seed uint64) *crasher {
+	c := &crasher{
+		t: t, rng: rand.New(rand.NewPCG(seed, 0)), disk: vfs.NewMem(), now: t0,
+		cfg: Config{
+			SegmentBytes: 900, IndexIntervalBytes: 150, FlushMessages: 1, Delete: true, RetentionBytes: 4000,
+			RetentionAge: -1, ProducerIDExpiry: math.MaxInt64, FileDeleteDelay: 3 * time.Second,
+		},
+		timelines: [][]batch.Batch{nil},
+	}
+	c.fs = vfs.NewFault(c.disk)
+	c.fs.BeforeSync(func(vfs.Event) { c.cut() })
+	c.store, c.log = openLog(t, c.fs, c.cfg)
+	return c
+}
+
+// current is the log as it is in memory.
+func (c *crasher) current() *[]batch.Batch { return &c.timelines[len(c.timelines)-1] }
+
+func (c *crasher) step() {
+	c.now = c.now.Add(time.Duration(c.rng.IntN(900)) * time.Millisecond)
+	switch p := c.rng.IntN(100); {
+	case p < 70:
+		c.append()
+	case p < 78:
+		c.truncate()
+	case p < 84:
+		hw := c.log.HighWatermark().Offset
+		c.start = max(c.start, c.log.Start()+c.rng.Int64N(hw-c.log.Start()+1))
+		c.must(c.log.AdvanceStart(c.start))
+	case p < 90:
+		// Retention moves the start by itself; where to is not known before.
+		c.start = c.log.HighWatermark().Offset
+		_, err := c.log.Retain(c.now)
+		c.must(err)
+		c.start = c.log.Start()
+	case p < 98:
+		c.start = c.log.HighWatermark().Offset // It retains, too.
+		c.must(c.store.Maintain(c.now))
+		c.start = c.log.Start()
+	default:
+		closeStore(c.t, c.store)
+		c.store, c.log = openLog(c.t, c.fs, c.cfg)
+	}
+}
+
+func (c *crasher) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("%s: %v", c.op, err)
+	}
+}
+
+// append adds a batch of some kind and acknowledges it, mostly.
+func (c *crasher) append() {
+	pid := int64(c.rng.IntN(3))
+	e := producer.Entry{ProducerID: pid, LastSequence: -1, TxnFirst: -1}
+	for _, known := range c.log.Producers() {
+		if known.ProducerID == pid {
+			e = known
+		}
+	}
+	var b batch.Batch
+	switch txn := e.TxnFirst >= 0; c.rng.IntN(4) {
+	case 0:
+		b = records(1+c.rng.IntN(4), c.now, "plain")
+	case 1:
+		if txn {
+			b = marker(pid, 0, c.rng.IntN(2) == 0, c.now)
+			break
+		}
+		fallthrough
+	case 2:
+		b = produced(pid, 0, e.LastSequence+1, 1+c.rng.IntN(3), txn, c.now)
+	case 3:
+		b = produced(pid, 0, e.LastSequence+1, 1+c.rng.IntN(3), true, c.now)
+	}
+	o := producer.Client
+	if b.Control() {
+		o = producer.Coordinator
+	}
+	// A crash may show the batch from its first byte on; its stamps are known before.
+	stamped := bytes.Clone(b)
+	batch.Batch(stamped).SetBaseOffset(c.log.End().Offset)
+	batch.Batch(stamped).SetLeaderEpoch(int32(len(c.op)))
+	*c.current() = append(*c.current(), stamped)
+	a, err := c.log.Append(c.now, b, int32(len(c.op)), o)
+	c.must(err)
+	if c.rng.IntN(4) == 0 || !a.FlushDue {
+		return
+	}
+	c.must(c.log.Flush())
+	c.acked = a.Last + 1
+	c.log.SetHighWatermark(c.acked)
+}
+
+func (c *crasher) truncate() {
+	end := c.log.End().Offset
+	to := max(end-c.rng.Int64N(8), c.log.Start())
+	cut := *c.current()
+	for len(cut) > 0 && cut[len(cut)-1].LastOffset() >= to {
+		cut = cut[:len(cut)-1]
+	}
+	// While it goes on, the old log may be seen as well as the cut one. A batch that was
+	// cut off in whole because to lies inside it leaves a gap that no restart knows of.
+	c.acked = min(c.acked, to)
+	if n := len(cut); n > 0 {
+		c.acked = min(c.acked, cut[n-1].NextOffset())
+	} else {
+		c.acked = 0
+	}
+	c.timelines = append(c.timelines, append([]batch.Batch(nil), cut...))
+	c.must(c.log.Truncate(to))
+	c.timelines = c.timelines[1:]
+}
+
+// cut looks at the futures of this moment.
+func (c *crasher) cut() {
+	for _, mode := range vfs.CrashModes() {
+		c.cuts++
+		seed := c.rng.Uint64()
+		after := c.disk.Crash(rand.New(rand.NewPCG(seed, 0)), mode)
+		where := fmt.Sprintf("%s, power cut %d (%v)", c.op, c.cuts, mode)
+		s, err := tryOpen(after, c.cfg)
+		if err != nil {
+			c.t.Fatalf("%s: %v", where, err)
+		}
+		c.inspect(where, after, s)
+		closeStore(c.t, s)
+		if l, ok := s.Log("t", 0); ok && l.onDisk.Load() {
+			if err := Verify(after, l.Dir(), false); err != nil {
+				c.t.Fatalf("%s: %v", where, err)
+			}
+		}
+	}
+}
+
+// inspect compares the log of a future with what may be there.
+func (c *crasher) inspect(where string, fs vfs.FS, s *Store) {
+	l, ok := s.Log("t", 0)
+	if !ok {
+		if c.acked > c.start {
+			c.t.Fatalf("%s: the log is gone, %d was acknowledged", where, c.acked)
+		}
+		return
+	}
+	var got []batch.Batch
+	for b, err := range l.Batches(l.Start(), math.MaxInt64) {
+		if err != nil {
+			c.t.Fatalf("%s: %v", where, err)
+		}
+		got = append(got, bytes.Clone(b))
+	}
+	if end := l.End().Offset; end < c.acked {
+		c.t.Fatalf("%s: log ends at %d, %d was acknowledged", where, end, c.acked)
+	}
+	if l.Start() > c.start && l.Start() > 0 {
+		c.t.Fatalf("%s: log starts at %d, nothing above %d was removed", where, l.Start(), c.start)
+	}
+	if !c.possible(got, l.Start()) {
+		c.t.Fatalf("%s: log [%d, %d) of %d batches was never there", where, l.Start(), l.End().Offset, len(got))
+	}
+	c.inspectProducers(where, l, got)
+	// It must be ready to go on.
+	if _, err := l.Append(c.now, records(2, c.now, "after"), math.MaxInt32, producer.Client); err != nil {
+		c.t.Fatalf("%s: append: %v", where, err)
+	}
+	if err := l.Flush(); err != nil {
+		c.t.Fatalf("%s: flush: %v", where, err)
+	}
+}
+
+// possible says whether the batches are a piece of a timeline, without a hole.
+func (c *crasher) possible(got []batch.Batch, start int64) bool {
+	if len(got) == 0 {
+		return true
+	}
+	for _, line := range c.timelines {
+		i := 0
+		for i < len(line) && line[i].LastOffset() < start {
+			i++
+		}
+		if len(line)-i < len(got) {
+			continue
+		}
+		same := true
+		for j, b := range got {
+			same = same && bytes.Equal(b, line[i+j])
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// inspectProducers compares the producer state with one made from the batches alone.
+func (c *crasher) inspectProducers(where string, l *Log, got []batch.Batch) {
+	p := producer.New(math.MaxInt64)
+	var aborted []producer.Aborted
+	for _, b := range got {
+		m, err := markerOf(b)
+		c.must(err)
+		if done := p.Apply(b, m); done != nil && done.Aborted {
+			aborted = append(aborted, done.Index())
+		}
+	}
+	if l.Start() == 0 { // Else it knows of more than is left to read.
+		if diff := cmp.Diff(p.Entries(), l.Producers()); diff != "" {
+			c.t.Fatalf("%s: producers (-batches +log)\n%s", where, diff)
+		}
+		have, err := l.Aborted(0, math.MaxInt64)
+		c.must(err)
+		if diff := cmp.Diff(aborted, have); diff != "" {
+			c.t.Fatalf("%s: aborted transactions (-batches +log)\n%s", where, diff)
+		}
+	}
+	for _, want := range p.Entries() {
+		found := false
+		for _, e := range l.Producers() {
+			// A marker alone tells less than what was known when the data was removed.
+			known := want.LastOffset < 0 || e.LastSequence == want.LastSequence && e.LastOffset == want.LastOffset
+			found = found || e.ProducerID == want.ProducerID && known
+		}
+		if !found {
+			c.t.Fatalf("%s: producer %+v is not in %+v", where, want, l.Producers())
+		}
+	}
+}
