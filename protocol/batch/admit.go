@@ -93,7 +93,7 @@ func Admit(in []byte, r Rules) (Batch, error) {
 		stamp(b, &r, b.MaxTimestamp())
 		return b, nil
 	}
-	max, dense, err := checkRecords(b, &r)
+	newest, dense, err := checkRecords(b, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func Admit(in []byte, r Rules) (Batch, error) {
 	case !dense:
 		return nil, invalid("offset deltas of the records are not 0, 1, 2, …")
 	}
-	stamp(b, &r, max)
+	stamp(b, &r, newest)
 	return b, nil
 }
 
@@ -112,7 +112,7 @@ func Admit(in []byte, r Rules) (Batch, error) {
 func only(in []byte, r *Rules) (Batch, error) {
 	b, rest, err := Next(in)
 	switch {
-	case err == io.ErrUnexpectedEOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, invalid("there is no whole record batch in %d bytes", len(in))
 	case err != nil && legacy(err):
 		return nil, invalid("message format %d is not supported any more, only record batches are", in[atMagic])
@@ -125,7 +125,7 @@ func only(in []byte, r *Rules) (Batch, error) {
 	switch _, _, err := Next(rest); {
 	case err == nil || legacy(err):
 		return nil, invalid("there is more than one record batch for the partition")
-	case err != io.ErrUnexpectedEOF:
+	case !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
 	}
 	return b, nil
@@ -192,18 +192,18 @@ func (r *Rules) bounds() (lo, hi int64) {
 	return lo, hi
 }
 
-// stamp writes what the leader decides about time. max is the largest timestamp
+// stamp writes what the leader decides about time. newest is the largest timestamp
 // of the records. The CRC is computed again only if something changed.
-func stamp(b Batch, r *Rules, max int64) {
+func stamp(b Batch, r *Rules, newest int64) {
 	attrs := b.Attributes() &^ attrLogAppendTime
 	if r.LogAppendTime {
 		attrs |= attrLogAppendTime
-		max = r.NowMs
+		newest = r.NowMs
 	}
-	if attrs == b.Attributes() && max == b.MaxTimestamp() {
+	if attrs == b.Attributes() && newest == b.MaxTimestamp() {
 		return
 	}
 	b.setAttributes(attrs)
-	binary.BigEndian.PutUint64(b[atMaxTimestamp:], uint64(max))
+	binary.BigEndian.PutUint64(b[atMaxTimestamp:], uint64(newest))
 	b.Seal()
 }

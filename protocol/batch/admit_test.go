@@ -198,6 +198,8 @@ func recordCases(now int64) map[string]recordCase {
 		"within bounds":                {at(oldest+d, newest-d), nil, []func(*Rules){bounded}, "ok", nil, newest - d},
 		"too old":                      {at(oldest+d, oldest-d), nil, []func(*Rules){bounded}, "timestamp", []int32{1}, 0},
 		"too new":                      {at(newest+d, now, newest+2*d), nil, []func(*Rules){bounded}, "timestamp", []int32{0, 2}, 0},
+		"only the second too new":      {at(now, newest+d), nil, []func(*Rules){bounded}, "timestamp", []int32{1}, 0},
+		"second too new, no oldest":    {at(now, now+2*3_600_000), nil, nil, "timestamp", []int32{1}, 0},
 		"none at all":                  {at(-1, -1), nil, []func(*Rules){bounded}, "ok", nil, -1},
 		"before 1970":                  {at(-100, -100), nil, nil, "ok", nil, -1},
 		"before 1970, bounded":         {at(-100, -1), nil, []func(*Rules){bounded}, "timestamp", []int32{0}, 0},

@@ -51,7 +51,7 @@ func TestNext(t *testing.T) {
 			switch {
 			case b != nil || !bytes.Equal(rest, tc.in):
 				t.Errorf("took %d bytes of a bad input, left %d of %d", len(b), len(rest), len(tc.in))
-			case !tc.corrupt && err != io.ErrUnexpectedEOF:
+			case !tc.corrupt && !errors.Is(err, io.ErrUnexpectedEOF):
 				t.Errorf("error %v, want unexpected EOF", err)
 			case tc.corrupt && (!errors.As(err, &bad) || bad.Legacy != tc.legacy):
 				t.Errorf("error %v, want corrupt, legacy %v", err, tc.legacy)

@@ -40,17 +40,17 @@ func Plain(baseOffset int64, leaderEpoch int32) Meta {
 
 // Builder makes one batch. It belongs to one goroutine.
 type Builder struct {
-	meta  Meta
-	buf   []byte // The header's place, then records, uncompressed.
-	count int32
-	last  int32 // Offset delta of the last record.
-	base  int64 // Timestamp of the first record.
-	max   int64 // Largest timestamp.
+	meta   Meta
+	buf    []byte // The header's place, then records, uncompressed.
+	count  int32
+	last   int32 // Offset delta of the last record.
+	base   int64 // Timestamp of the first record.
+	newest int64 // Largest timestamp.
 }
 
 // NewBuilder returns an empty builder.
 func NewBuilder(m Meta) *Builder {
-	return &Builder{meta: m, buf: make([]byte, HeaderLen, 512), last: -1, base: NoTimestamp, max: NoTimestamp}
+	return &Builder{meta: m, buf: make([]byte, HeaderLen, 512), last: -1, base: NoTimestamp, newest: NoTimestamp}
 }
 
 // Append adds a record at the next offset. The timestamp is in ms; a nil key or
@@ -69,7 +69,7 @@ func (bl *Builder) AppendAt(offsetDelta int32, timestampMs int64, key, value []b
 		bl.base = timestampMs
 	}
 	bl.last = offsetDelta
-	bl.max = max(bl.max, timestampMs)
+	bl.newest = max(bl.newest, timestampMs)
 	bl.count++
 	rec := Record{offsetDelta, timestampMs - bl.base, key, value, hs}
 	bl.buf = rec.appendTo(bl.buf)
@@ -99,7 +99,7 @@ func (bl *Builder) Build() Batch {
 		panic(fmt.Sprintf("BUG: batch of %d bytes", len(b)))
 	}
 	bl.buf = nil
-	b.putHeader(bl.meta, bl.last, bl.count, bl.base, bl.max)
+	b.putHeader(bl.meta, bl.last, bl.count, bl.base, bl.newest)
 	return b
 }
 

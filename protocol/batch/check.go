@@ -17,7 +17,7 @@ type check struct {
 	// which a producer may not, none is, so that fault looks at every record.
 	lo, hi int64
 
-	max    int64 // The largest timestamp so far.
+	newest int64 // The largest timestamp so far.
 	sparse bool  // An offset delta was not the record's index.
 
 	faults    []RecordError
@@ -30,8 +30,8 @@ type check struct {
 //
 // A record that cannot be read is an error at once, and the faults found so far
 // are forgotten; faults of readable records are gathered. That is Kafka's order.
-func checkRecords(b Batch, r *Rules) (max int64, dense bool, err error) {
-	c := check{rules: *r, batch: b, max: NoTimestamp}
+func checkRecords(b Batch, r *Rules) (newest int64, dense bool, err error) {
+	c := check{rules: *r, batch: b, newest: NoTimestamp}
 	c.lo, c.hi = r.bounds()
 	if b.LogAppendTime() {
 		c.lo, c.hi = math.MaxInt64, math.MinInt64
@@ -44,7 +44,7 @@ func checkRecords(b Batch, r *Rules) (max int64, dense bool, err error) {
 	if err == nil {
 		err = c.verdict()
 	}
-	return c.max, !c.sparse, err
+	return c.newest, !c.sparse, err
 }
 
 // flat walks uncompressed records where they lie.
@@ -54,7 +54,7 @@ func (c *check) flat(p []byte) error {
 	if fixed {
 		base = c.batch.MaxTimestamp()
 	}
-	lo, hi, max := c.lo, c.hi, c.max
+	lo, hi, newest := c.lo, c.hi, c.newest
 	for index := range count {
 		s, n := scanShort(p)
 		if n == 0 {
@@ -71,14 +71,14 @@ func (c *check) flat(p []byte) error {
 		if ts < lo || ts > hi || needKey && s.keyLen < 0 {
 			c.fault(index, ts, s.keyLen >= 0)
 		}
-		if ts > max {
-			max = ts
+		if ts > newest {
+			newest = ts
 		}
 		if s.offsetDelta != index {
 			c.sparse = true
 		}
 	}
-	c.max = max
+	c.newest = newest
 	if len(p) > 0 {
 		return unreadable(count-1, errRecordsRemain)
 	}
@@ -122,7 +122,7 @@ func (c *check) streamed() error {
 		if ts < c.lo || ts > c.hi || c.rules.Compacted && s.keyLen < 0 {
 			c.fault(index, ts, s.keyLen >= 0)
 		}
-		c.max = max(c.max, ts)
+		c.newest = max(c.newest, ts)
 		if s.offsetDelta != index {
 			c.sparse = true
 		}

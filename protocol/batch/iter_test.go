@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -238,6 +239,7 @@ func badRecords() map[string]struct {
 		"long key, null header key":   {1, raw(byte(0), 0, 0, len(large), large, -1, 1, -1, -1), errHeaderKey.Error()},
 		"long key, no header count":   {1, raw(byte(0), 0, 0, len(large), large, -1), errRecordFields.Error()},
 		"long key, absurd headers":    {1, raw(byte(0), 0, 0, len(large), large, -1, math.MaxInt32, 0), errHeaderCount.Error()},
+		"long record, then a byte":    {1, append(raw(byte(0), 0, 0, -1, len(large), large, 0), 0), errRecordsRemain.Error()},
 		"long header past the end":    {1, raw(byte(0), 0, 0, -1, -1, 1, 1, "h", len(large)+1, large), errRecordFields.Error()},
 	}
 }
@@ -370,6 +372,38 @@ func FuzzCompressed(f *testing.F) {
 			t.Fatalf("the iterator says %v, the check says %v", iterErr, checkErr)
 		}
 	})
+}
+
+// TestScans: the scan of the common shape takes nothing for a record that the
+// parser does not, and reads the same. Bytes are drawn from those that end varints
+// and those that do not.
+func TestScans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	alphabet := []byte{0, 0, 0, 1, 2, 4, 6, 0x80, 0x81, 0x82}
+	taken := 0
+	for range 300_000 {
+		p := make([]byte, 9+rng.IntN(12))
+		for i := range p {
+			p[i] = alphabet[rng.IntN(len(alphabet))]
+		}
+		p[0] = byte(2 * (6 + rng.IntN(8)))
+		s, n := scanShort(p)
+		if n == 0 {
+			continue
+		}
+		taken++
+		var r Record
+		size, at := varint32(p)
+		if err := r.parse(p[at:n]); err != nil || n != at+int(size) {
+			t.Fatalf("%x: took %d bytes, %v", p, n, err)
+		}
+		if s.timestampDelta != r.TimestampDelta || s.offsetDelta != r.OffsetDelta || (s.keyLen < 0) != (r.Key == nil) {
+			t.Fatalf("%x: scanned %+v, parsed %+v", p, s, r)
+		}
+	}
+	if taken < 1000 {
+		t.Errorf("only %d records of the shape", taken)
+	}
 }
 
 // TestVarints compares with the standard library within the range where Kafka

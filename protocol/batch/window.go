@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"io"
 	"sync"
 
@@ -115,7 +116,7 @@ func (w *window) skip(n int64) bool {
 // failure is why a record could not be had: the stream's error if it has one,
 // else cut.
 func (w *window) failure(cut error) error {
-	if w.err != nil && w.err != io.EOF {
+	if w.err != nil && !errors.Is(w.err, io.EOF) {
 		return w.err
 	}
 	return cut

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -16,7 +17,7 @@ type gzipDecoder struct {
 func (d *gzipDecoder) reset(src []byte) error {
 	d.in.rest = src
 	err := d.zr.Reset(&d.in)
-	if err == io.EOF { // No bytes are not an empty member.
+	if errors.Is(err, io.EOF) { // No bytes are not an empty member.
 		return io.ErrUnexpectedEOF
 	}
 	return err

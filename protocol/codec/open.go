@@ -101,7 +101,7 @@ func (s *stream) guard(call func() error) (err error) {
 // dress gives a library's error one of this package's meanings.
 func (s *stream) dress(err error) error {
 	switch {
-	case err == nil, err == io.EOF:
+	case err == nil, errors.Is(err, io.EOF):
 		return err
 	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("%s: %w", s.codec, err)

@@ -87,9 +87,46 @@ func (d *snappyDecoder) next() error {
 	if size > snappyExpansion*len(block) {
 		return fmt.Errorf("%w: %d bytes cannot decode to %d", ErrCorrupt, len(block), size)
 	}
+	if isS2(block) {
+		return fmt.Errorf("%w: the block is S2, not snappy", ErrCorrupt)
+	}
 	d.buf, err = s2.Decode(d.buf[:cap(d.buf)], block)
 	d.out = d.buf
 	return err
+}
+
+// isS2 reports whether a block has an element that snappy does not know and S2 reads
+// as a repeat: a copy with an offset of at most 11 bits that is zero. The library
+// decodes both, Kafka's other clients only snappy. Broken blocks are left to it.
+func isS2(block []byte) bool {
+	_, i := binary.Uvarint(block)
+	for i < len(block) {
+		tag := block[i]
+		switch tag & 3 {
+		case 0: // A literal, its length in the tag or in one to four bytes after it.
+			n := int(tag >> 2)
+			if more := n - 59; more > 0 {
+				if len(block)-i <= more {
+					return false
+				}
+				var length [8]byte
+				copy(length[:], block[i+1:i+1+more])
+				n = int(binary.LittleEndian.Uint32(length[:]))
+				i += more
+			}
+			i += n + 2
+		case 1:
+			if i+1 < len(block) && tag>>5 == 0 && block[i+1] == 0 {
+				return true
+			}
+			i += 2
+		case 2:
+			i += 3
+		case 3:
+			i += 5
+		}
+	}
+	return false
 }
 
 func (d *snappyDecoder) release() bool {
@@ -104,6 +141,7 @@ func (d *snappyDecoder) release() bool {
 type snappyEncoder struct {
 	w     io.Writer
 	raw   []byte // Fewer than xerialChunk bytes that wait for a chunk.
+	head  []byte // Scratch for what goes before a chunk.
 	chunk []byte
 	begun bool // The header is written.
 }
@@ -139,7 +177,7 @@ func (e *snappyEncoder) Close() error {
 
 // flush writes what waits as one chunk, and the header before the first.
 func (e *snappyEncoder) flush() error {
-	head := make([]byte, 0, xerialHeaderLen+4)
+	head := e.head[:0]
 	if !e.begun {
 		e.begun = true
 		head = append(head, xerialMagic...)
@@ -150,6 +188,7 @@ func (e *snappyEncoder) flush() error {
 		e.chunk = s2.EncodeSnappy(e.chunk[:cap(e.chunk)], e.raw)
 		head = binary.BigEndian.AppendUint32(head, uint32(len(e.chunk)))
 	}
+	e.head = head
 	if _, err := e.w.Write(head); err != nil || len(e.raw) == 0 {
 		return err
 	}
