@@ -3,16 +3,19 @@ package broker
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/broker/internal/admin"
 	"github.com/moldau-broker/moldau/broker/internal/api"
 	"github.com/moldau-broker/moldau/broker/internal/replica"
+	"github.com/moldau-broker/moldau/broker/internal/session"
 	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/protocol"
 	"github.com/moldau-broker/moldau/protocol/config"
@@ -27,6 +30,10 @@ func (r *running) env(buffers *protocol.Pool) *api.Env {
 	}
 	layers := func(im *controller.Image) config.Layers { return s.layers(im, r.meta.NodeID) }
 	settings := func() config.Values { return layers(r.control.image.Load()).BrokerValues() }
+	slots := int(r.settings.values.Int("max.incremental.fetch.session.cache.slots"))
+	if slots == 0 {
+		slots = -1 // None, where the zero value is the default.
+	}
 	env := &api.Env{
 		NodeID: r.meta.NodeID, ClusterID: r.meta.ClusterID, Logger: r.log, Buffers: buffers,
 		Image:    r.control.image.Load,
@@ -37,6 +44,11 @@ func (r *running) env(buffers *protocol.Pool) *api.Env {
 		Control:  r.control.Control,
 		Quorum:   r.describeQuorum,
 		Groups:   r.groups,
+
+		Replicas:      r.replicas,
+		Fetches:       api.NewFetches(session.Config{Slots: slots}, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
+		FetchMaxBytes: int(r.settings.values.Int("fetch.max.bytes")),
+		ProducerID:    api.NewProducerIDs(r.allotProducerIDs).Next,
 	}
 	if r.settings.values.Bool("auto.create.topics.enable") {
 		env.AutoCreate = r.autoCreate
@@ -52,6 +64,18 @@ func (r *running) features() api.Features {
 		f.Supported[name] = api.Levels{Min: levels.Min, Max: levels.Max}
 	}
 	return f
+}
+
+// allotProducerIDs asks the controller for a block of producer ids.
+func (r *running) allotProducerIDs(ctx context.Context) (first int64, count int32, err error) {
+	req := kmsg.NewPtrAllocateProducerIDsRequest()
+	req.BrokerID, req.BrokerEpoch = r.meta.NodeID, r.member.epoch
+	resp, err := r.control.Ask(ctx, controller.Request{Body: req})
+	if err != nil {
+		return 0, 0, err
+	}
+	block := resp.(*kmsg.AllocateProducerIDsResponse)
+	return block.ProducerIDStart, block.ProducerIDLen, kerr.ErrorForCode(block.ErrorCode)
 }
 
 // describeQuorum is the quorum as DescribeQuorum answers it.
