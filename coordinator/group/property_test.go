@@ -105,6 +105,7 @@ func (w *world) sync(t *rapid.T) {
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Version, req.Group = pick(t, "version", int16(0), 5), w.group(t)
 	req.MemberID, req.InstanceID, req.Generation = w.member(t), instance(t), w.generation(t, req.Group)
+	req.ProtocolType, req.Protocol = pick(t, "type", new("consumer"), nil), pick(t, "protocol", new("range"), new("rr"))
 	for _, id := range w.ids {
 		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{
 			MemberID: id, MemberAssignment: []byte(fmt.Sprint(req.Generation)),
@@ -210,6 +211,7 @@ func (w *world) settle(t *rapid.T) {
 	default:
 		for _, m := range members {
 			req := kmsg.NewPtrSyncGroupRequest()
+			req.ProtocolType, req.Protocol = &g.protocolType, g.protocol
 			req.Version, req.Group, req.Generation, req.MemberID, req.InstanceID = 5, id, g.generation, m.id, m.instance
 			req.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: m.id, MemberAssignment: []byte("mine")}}
 			w.ask(req)

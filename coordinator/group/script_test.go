@@ -194,7 +194,9 @@ func (p *parser) sync(group string) kmsg.Request {
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Version, req.Group = int16(p.num("v", 5)), group
 	req.MemberID, req.InstanceID, req.Generation = p.member(), p.optional("instance"), int32(p.num("gen", 1))
-	req.ProtocolType, req.Protocol = p.optional("type"), p.optional("protocol")
+	if req.Version >= syncNamesProtocol {
+		req.ProtocolType, req.Protocol = p.name("type", "consumer"), p.name("protocol", "range")
+	}
 	for _, a := range p.list("assign") {
 		id, parts, _ := strings.Cut(a, ":")
 		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{
@@ -262,6 +264,18 @@ func (p *parser) optional(name string) *string {
 		return &v
 	}
 	return nil
+}
+
+// name is a setting that is null if it is set to nothing.
+func (p *parser) name(name, unset string) *string {
+	v, ok := p.set[name]
+	switch {
+	case !ok:
+		return &unset
+	case v == "":
+		return nil
+	}
+	return &v
 }
 
 func (p *parser) list(name string) []string {

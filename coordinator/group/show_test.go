@@ -28,11 +28,24 @@ func or(s *string) string {
 	return *s
 }
 
+// onTheWire is a response as the client decodes it.
+func onTheWire(body any) any {
+	resp, ok := body.(kmsg.Response)
+	if !ok {
+		return body
+	}
+	req := kmsg.RequestForKey(resp.Key())
+	req.SetVersion(resp.GetVersion())
+	decoded := req.ResponseKind()
+	must(decoded.ReadFrom(resp.AppendTo(nil)))
+	return decoded
+}
+
 func showReply(r coordinator.Reply) string {
 	if r.Err != nil {
 		return "error: " + r.Err.Error()
 	}
-	switch b := r.Body.(type) {
+	switch b := onTheWire(r.Body).(type) {
 	case nil:
 		return "done"
 	case *kmsg.JoinGroupResponse:
@@ -74,7 +87,7 @@ func showReply(r coordinator.Reply) string {
 		}
 		return s
 	}
-	return showAdmin(r.Body)
+	return showAdmin(onTheWire(r.Body))
 }
 
 func showAdmin(body any) string {
@@ -103,9 +116,9 @@ func showAdmin(body any) string {
 		}
 	case *kmsg.DescribeGroupsResponse:
 		for _, g := range b.Groups {
-			fmt.Fprintf(&s, "%s%s %s type=%q protocol=%q", space(errorName(g.ErrorCode)), g.Group, g.State, g.ProtocolType, g.Protocol)
+			fmt.Fprintf(&s, "| %s%s %s type=%q protocol=%q ", space(errorName(g.ErrorCode)), g.Group, g.State, g.ProtocolType, g.Protocol)
 			for _, m := range g.Members {
-				fmt.Fprintf(&s, " %s@%s:%s%s:%s:%q", m.MemberID, or(m.InstanceID), m.ClientID, m.ClientHost, showTopics(m.ProtocolMetadata), m.MemberAssignment)
+				fmt.Fprintf(&s, "%s@%s:%s%s:%s:%q ", m.MemberID, or(m.InstanceID), m.ClientID, m.ClientHost, showTopics(m.ProtocolMetadata), m.MemberAssignment)
 			}
 		}
 	case *kmsg.ListGroupsResponse:

@@ -9,12 +9,19 @@ import (
 	"github.com/moldau-broker/moldau/coordinator"
 )
 
+// syncNamesProtocol is the SyncGroup version from which on the client must say
+// what protocol it means (KIP-559).
+const syncNamesProtocol = 5
+
 // sync serves SyncGroup (14), versions 0 to 5: the leader brings the assignment,
 // everybody gets his part of it.
 func (s *Shard) sync(t coordinator.Ticket, req *kmsg.SyncGroupRequest) {
 	w := waiter{t, req.Version}
 	g := s.groups[req.Group]
 	switch {
+	case req.Version >= syncNamesProtocol && (req.ProtocolType == nil || req.Protocol == nil):
+		s.reply(t, syncFailure(w, kerr.InconsistentGroupProtocol.Code))
+		return
 	case req.Group == "":
 		s.reply(t, syncFailure(w, kerr.InvalidGroupID.Code))
 		return
