@@ -224,7 +224,7 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 			return nil, nil, err
 		}
 		if reason == nil {
-			if reason, err = l.hole(segs, i); err != nil {
+			if reason, err = l.hole(segs, i, p.start); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -244,9 +244,10 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 
 // hole says why the segment after the i-th cannot follow it: the end of the i-th was
 // lost, at the end of a batch so that the scan of it found nothing wrong. Segments begin
-// where the batches before them end; only compaction takes batches from an end.
-func (l *Log) hole(segs []*segment.Segment, i int) (reason, err error) {
-	if i+1 == len(segs) || l.config.Load().Compact {
+// where the batches before them end; only compaction takes batches from an end, and
+// retention, interrupted, whole segments from below the start.
+func (l *Log) hole(segs []*segment.Segment, i int, start int64) (reason, err error) {
+	if i+1 == len(segs) || segs[i+1].Base() <= start || l.config.Load().Compact {
 		return nil, nil
 	}
 	end, err := segs[i].End()

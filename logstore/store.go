@@ -207,6 +207,10 @@ func (s *Store) read() error {
 			s.points[key] = p
 		}
 	}
+	s.pointsFile.written = make(map[partitionKey]int64)
+	for key, p := range s.points {
+		s.pointsFile.written[key] = p.flushed
+	}
 	return nil
 }
 
