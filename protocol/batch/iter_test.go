@@ -204,6 +204,7 @@ func badRecords() map[string]struct {
 } {
 	good := raw(byte(0), 0, 0, 1, "k", 1, "v", 0)
 	large := strings.Repeat("x", 2*windowBytes)
+	largest := strings.Repeat("x", windowKeepBytes+1) // No pooled window has room for more.
 	type bad = struct {
 		count   int32
 		payload []byte
@@ -239,7 +240,7 @@ func badRecords() map[string]struct {
 		"long key, null header key":   {1, raw(byte(0), 0, 0, len(large), large, -1, 1, -1, -1), errHeaderKey.Error()},
 		"long key, no header count":   {1, raw(byte(0), 0, 0, len(large), large, -1), errRecordFields.Error()},
 		"long key, absurd headers":    {1, raw(byte(0), 0, 0, len(large), large, -1, math.MaxInt32, 0), errHeaderCount.Error()},
-		"long record, then a byte":    {1, append(raw(byte(0), 0, 0, -1, len(large), large, 0), 0), errRecordsRemain.Error()},
+		"long record, then a byte":    {1, append(raw(byte(0), 0, 0, -1, len(largest), largest, 0), 0), errRecordsRemain.Error()},
 		"long header past the end":    {1, raw(byte(0), 0, 0, -1, -1, 1, 1, "h", len(large)+1, large), errRecordFields.Error()},
 	}
 }

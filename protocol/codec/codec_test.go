@@ -192,8 +192,8 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWriteError: the destination's error comes out, and the encoder that met it
-// is not used for the next stream.
+// TestWriteError: the destination's error comes out, and the next stream of the
+// encoder that met it knows nothing of it.
 func TestWriteError(t *testing.T) {
 	src := noise(500_000)
 	for c := None; c <= Zstd; c++ {

@@ -79,18 +79,15 @@ func newEncoder(s strength) encoder {
 
 // writer lends an encoder until Close.
 type writer struct {
-	enc    encoder // Nil after Close.
-	pool   *sync.Pool
-	failed bool
+	enc  encoder // Nil after Close.
+	pool *sync.Pool
 }
 
 func (w *writer) Write(p []byte) (int, error) {
 	if w.enc == nil {
 		return 0, errors.New("write to a closed compressor")
 	}
-	n, err := w.enc.Write(p)
-	w.failed = w.failed || err != nil
-	return n, err
+	return w.enc.Write(p)
 }
 
 func (w *writer) Close() error {
@@ -100,8 +97,8 @@ func (w *writer) Close() error {
 	}
 	w.enc = nil
 	err := enc.Close()
-	if w.pool != nil && err == nil && !w.failed {
-		enc.Reset(nil)
+	if w.pool != nil {
+		enc.Reset(nil) // Also after an error: it forgets everything.
 		w.pool.Put(enc)
 	}
 	return err

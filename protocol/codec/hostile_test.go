@@ -111,6 +111,11 @@ func TestLies(t *testing.T) {
 		head := append([]byte(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1)
 		return append(binary.BigEndian.AppendUint32(head, size), block...)
 	}
+	// "abcd", a copy of it, and a repeat of that copy, which is not snappy.
+	s2Repeat := []byte("\x0c\x0cabcd\x01\x04\x01\x00")
+	if got, err := s2.Decode(nil, s2Repeat); err != nil || string(got) != "abcdabcdabcd" {
+		t.Fatalf("the S2 block decodes to %q, %v", got, err)
+	}
 	for name, tc := range map[string]struct {
 		codec Codec
 		src   []byte
@@ -121,7 +126,7 @@ func TestLies(t *testing.T) {
 		"xerial chunk longer than all": {Snappy, chunk(100, 1, 0, 'x'), ErrCorrupt},
 		"xerial chunk of 4 GiB":        {Snappy, chunk(0xffff_ffff, 1, 0, 'x'), ErrCorrupt},
 		"xerial chunk claims 1 GiB":    {Snappy, chunk(7, append(binary.AppendUvarint(nil, 1<<30), 0, 0)...), ErrCorrupt},
-		"an s2 block":                  {Snappy, s2.EncodeBest(nil, text(2000)), ErrCorrupt},
+		"an s2 block":                  {Snappy, s2Repeat, ErrCorrupt},
 		"a snappy literal of 4 GiB":    {Snappy, []byte{40, 63 << 2, 0xff, 0xff, 0xff, 0xff, 0, 0}, ErrCorrupt},
 		"a snappy literal length cut":  {Snappy, []byte{10, 63 << 2, 0xff}, ErrCorrupt},
 		"xerial header cut":            {Snappy, []byte(xerialMagic + "\x00\x00"), ErrCorrupt},
