@@ -25,7 +25,8 @@ func raftID(nodeID int32, directory [16]byte) uint64 {
 func nodeID(raftID uint64) int32 { return int32(raftID>>32) - 1 }
 
 // stored returns the batch that an entry becomes in the log at offset base.
-// lastTimestampMs is the newest timestamp of the log before it.
+// lastTimestampMs is the newest timestamp of the log before it, -1 for none: one
+// that is not a time would make the log roll when the first true one comes.
 //
 // An empty entry, one per election and one in place of each change of voters that
 // Raft refuses, becomes a NoOp record in bytes that depend on nothing else, so

@@ -250,11 +250,12 @@ func (n *Node) lead() error {
 	}
 	n.leadership = &Leadership{node: n, epoch: epoch, ended: make(chan struct{})}
 	voters := n.store.votersFor(n.store.last())
-	change := &metadata.LeaderChange{Version: 1, LeaderID: n.opts.NodeID}
+	// Version 0, without directory ids: Kafka writes and reads no other.
+	change := &metadata.LeaderChange{LeaderID: n.opts.NodeID}
 	for _, v := range voters.Voters {
-		change.Voters = append(change.Voters, metadata.Voter{ID: v.ID, DirectoryID: v.DirectoryID})
+		change.Voters = append(change.Voters, metadata.Voter{ID: v.ID})
 		if v.ID == n.opts.NodeID {
-			change.GrantingVoters = append(change.GrantingVoters, metadata.Voter{ID: v.ID, DirectoryID: v.DirectoryID})
+			change.GrantingVoters = append(change.GrantingVoters, metadata.Voter{ID: v.ID})
 		}
 	}
 	now := max(time.Now().UnixMilli(), n.store.lastTimestampMs)

@@ -165,7 +165,7 @@ func (s *storage) append(now time.Time, ents []*raftpb.Entry, committed uint64) 
 	var out []byte
 	next := s.log.End().Offset
 	for _, e := range ents {
-		b, err := stored(e, next, max(s.lastTimestampMs, 0))
+		b, err := stored(e, next, s.lastTimestampMs)
 		if err != nil {
 			return err
 		}
