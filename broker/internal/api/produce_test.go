@@ -1,0 +1,303 @@
+package api
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/broker/internal/replica"
+	"github.com/moldau-broker/moldau/protocol/batch"
+	"github.com/moldau-broker/moldau/protocol/codec"
+)
+
+// produced is what a client reads of a partition.
+type produced struct {
+	Code int16
+	Base int64
+}
+
+func askProduce(t *testing.T, n *node1, req *kmsg.ProduceRequest) []produced {
+	t.Helper()
+	var all []produced
+	for _, topic := range ask(t, n.Env, req).(*kmsg.ProduceResponse).Topics {
+		for _, p := range topic.Partitions {
+			all = append(all, produced{p.ErrorCode, p.BaseOffset})
+		}
+	}
+	return all
+}
+
+func TestProduceEveryVersion(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 2)
+	for v := int16(3); v <= 13; v++ {
+		base := int64(v-3) * 2
+		req := produceOf(v, -1, "t", id, records("a", "b"), records("c", "d"))
+		if diff := cmp.Diff([]produced{{0, base}, {0, base}}, askProduce(t, n, req)); diff != "" {
+			t.Errorf("version %d: %s", v, diff)
+		}
+	}
+}
+
+func TestProduceFailsByPartition(t *testing.T) {
+	n := newNode(t, 2)
+	id := n.topic("t", 1, 6)
+	n.topic("elsewhere", 2, 1, 2)
+	n.topic(consumerOffsets, 3, 1)
+	n.config["compacted"] = func() replica.TopicConfig {
+		c := n.topicConfig("")
+		c.Rules.Compacted = true
+		return c
+	}()
+	n.topic("compacted", 4, 1)
+	corrupt := records("x")
+	corrupt[len(corrupt)-1] ^= 1
+	control := records("x")
+	control[22] |= 1 << 5
+	control.Seal()
+	keyless := batch.NewBuilder(batch.Plain(0, -1))
+	keyless.Append(time.Now().UnixMilli(), nil, []byte("v"))
+	large := recordsOf(batch.Plain(0, -1), strings.Repeat("x", 2<<20))
+	zstd := batch.Plain(0, -1)
+	zstd.Codec = codec.Zstd
+
+	for name, tc := range map[string]struct {
+		req  *kmsg.ProduceRequest
+		want []produced
+	}{
+		"one of three is corrupt": {produceOf(9, -1, "t", id, records("a"), corrupt, records("b")), []produced{{0, 0}, {kerr.CorruptMessage.Code, -1}, {0, 0}}},
+		"an unknown topic":        {produceOf(9, 1, "nope", id, records("a")), []produced{{kerr.UnknownTopicOrPartition.Code, -1}}},
+		"an unknown topic id":     {produceOf(13, 1, "", [16]byte{9}, records("a")), []produced{{kerr.UnknownTopicID.Code, -1}}},
+		"another broker's":        {produceOf(9, 1, "elsewhere", id, records("a")), []produced{{kerr.NotLeaderForPartition.Code, -1}}},
+		"control batch":           {produceOf(9, 1, "t", id, control), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"no batch at all":         {produceOf(9, 1, "t", id, nil), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"two batches":             {produceOf(9, 1, "t", id, append(records("a"), records("b")...)), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"too large":               {produceOf(9, 1, "t", id, large), []produced{{kerr.MessageTooLarge.Code, -1}}},
+		"acks of two":             {produceOf(9, 2, "t", id, records("a")), []produced{{kerr.InvalidRequiredAcks.Code, -1}}},
+		"an internal topic":       {produceOf(9, 1, consumerOffsets, id, records("a")), []produced{{kerr.InvalidTopicException.Code, -1}}},
+		"no key where compacted":  {produceOf(9, 1, "compacted", id, keyless.Build()), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"zstd before version 7":   {produceOf(6, 1, "t", id, recordsOf(zstd, "a")), []produced{{kerr.UnsupportedCompressionType.Code, -1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n.t = t
+			if diff := cmp.Diff(tc.want, askProduce(t, n, tc.req)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("an unknown partition", func(t *testing.T) {
+		req := produceOf(9, 1, "t", id, records("a"))
+		req.Topics[0].Partitions[0].Partition = 6
+		if diff := cmp.Diff([]produced{{kerr.UnknownTopicOrPartition.Code, -1}}, askProduce(t, n, req)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("nothing at all", func(t *testing.T) {
+		req := kmsg.NewPtrProduceRequest()
+		req.Version, req.Acks = 9, -1
+		if got := askProduce(t, n, req); got != nil {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestProduceSaysWhichRecords is case P05: all bad records of a batch are named,
+// and a bad timestamp among them decides the code.
+func TestProduceSaysWhichRecords(t *testing.T) {
+	n := newNode(t, 1)
+	cfg := n.topicConfig("")
+	cfg.Rules.Compacted = true
+	n.config["t"] = cfg
+	n.topic("t", 1, 1)
+	b := batch.NewBuilder(batch.Plain(0, -1))
+	now := time.Now().UnixMilli()
+	b.Append(now, nil, []byte("0"))
+	b.Append(now, []byte("k"), []byte("1"))
+	b.Append(now, nil, []byte("2"))
+	resp := ask(t, n.Env, produceOf(8, -1, "t", [16]byte{}, b.Build())).(*kmsg.ProduceResponse)
+	p := resp.Topics[0].Partitions[0]
+	if p.ErrorCode != kerr.InvalidRecord.Code || len(p.ErrorRecords) != 2 || p.ErrorRecords[0].RelativeOffset != 0 || p.ErrorRecords[1].RelativeOffset != 2 ||
+		p.ErrorMessage == nil || p.LogStartOffset != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestProduceTellsWhoLeads(t *testing.T) {
+	n := newNode(t, 2)
+	n.topic("t", 1, 2, 2)
+	for version, want := range map[int16]int32{9: -1, 10: 2} {
+		resp := ask(t, n.Env, produceOf(version, 1, "t", [16]byte{}, records("a"), records("b"))).(*kmsg.ProduceResponse)
+		for _, p := range resp.Topics[0].Partitions {
+			if p.ErrorCode != kerr.NotLeaderForPartition.Code || p.CurrentLeader.LeaderID != want {
+				t.Errorf("version %d: %+v", version, p)
+			}
+		}
+		if told := len(resp.Brokers) == 1 && resp.Brokers[0].Host == "host2"; told != (want == 2) {
+			t.Errorf("version %d: brokers %+v", version, resp.Brokers)
+		}
+	}
+}
+
+// TestIdempotentProduce is cases P07 and P09: an unknown producer may begin
+// anywhere, a batch sent again is answered with its first offset, and one that
+// is too old or from the future is not.
+func TestIdempotentProduce(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 1)
+	send := func(epoch int16, sequence int32) produced {
+		m := batch.Plain(0, -1)
+		m.ProducerID, m.ProducerEpoch, m.BaseSequence = 77, epoch, sequence
+		return askProduce(t, n, produceOf(9, -1, "t", [16]byte{}, recordsOf(m, "x")))[0]
+	}
+	for i := range int32(7) {
+		if got := send(0, i); got != (produced{0, int64(i)}) {
+			t.Fatalf("sequence %d: %+v", i, got)
+		}
+	}
+	for name, tc := range map[string]struct {
+		sequence int32
+		want     produced
+	}{
+		"the last again":       {6, produced{0, 6}},
+		"the fifth last again": {2, produced{0, 2}},
+		"the sixth last again": {1, produced{kerr.OutOfOrderSequenceNumber.Code, -1}},
+		"a gap":                {9, produced{kerr.OutOfOrderSequenceNumber.Code, -1}},
+	} {
+		if got := send(0, tc.sequence); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+	if end := n.partition("t", 0).End(); end != 7 {
+		t.Errorf("log ends at %d", end)
+	}
+	if got := send(3, 0); got != (produced{0, 7}) {
+		t.Errorf("a new epoch: %+v", got)
+	}
+	if got := send(0, 7); got.Code != kerr.InvalidProducerEpoch.Code {
+		t.Errorf("the old epoch: %+v", got)
+	}
+}
+
+func TestTransactionalProduceNeedsAnId(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 2)
+	txn := func(pid int64) batch.Batch {
+		m := batch.Plain(0, -1)
+		m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = pid, 0, 0, true
+		return recordsOf(m, "x")
+	}
+	for name, tc := range map[string]struct {
+		id      *string
+		second  batch.Batch
+		want    int16
+		wantTwo int16
+	}{
+		"without one":         {nil, records("plain"), kerr.TransactionalIDAuthorizationFailed.Code, kerr.TransactionalIDAuthorizationFailed.Code},
+		"two producers":       {kmsg.StringPtr("txn"), txn(8), kerr.InvalidProducerIDMapping.Code, kerr.InvalidProducerIDMapping.Code},
+		"no such transaction": {kmsg.StringPtr("txn"), records("plain"), kerr.InvalidTxnState.Code, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := produceOf(9, -1, "t", [16]byte{}, txn(7), tc.second)
+			req.TransactionID = tc.id
+			got := askProduce(t, n, req)
+			if got[0].Code != tc.want || got[1].Code != tc.wantTwo {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestProduceNeedsTheRight(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 1)
+	n.Authorize = func(_ *Conn, op kmsg.ACLOperation, kind kmsg.ACLResourceType, name string) bool {
+		return !(op == kmsg.ACLOperationWrite && kind == kmsg.ACLResourceTypeTopic && (name == "t" || name == "nope"))
+	}
+	for name, req := range map[string]*kmsg.ProduceRequest{
+		"by name":             produceOf(9, -1, "t", id, records("a")),
+		"by id":               produceOf(13, -1, "", id, records("a")),
+		"and it is not there": produceOf(9, -1, "nope", id, records("a")),
+	} {
+		if got := askProduce(t, n, req); got[0].Code != kerr.TopicAuthorizationFailed.Code {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if end := n.partition("t", 0).End(); end != 0 {
+		t.Errorf("%d records were written", end)
+	}
+}
+
+// TestProduceWithoutAcks is case P01: no answer, the record is in the log, and an
+// error closes the connection.
+func TestProduceWithoutAcks(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 1)
+	answer, err := n.Serve(t.Context(), callOf(produceOf(9, 0, "t", id, records("a"))))
+	if err != nil || !answer.None || answer.Close || len(answer.Parts) != 0 {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	if end := n.partition("t", 0).End(); end != 1 {
+		t.Errorf("log ends at %d", end)
+	}
+	answer, err = n.Serve(t.Context(), callOf(produceOf(9, 0, "nope", id, records("a"))))
+	if err != nil || !answer.None || !answer.Close {
+		t.Errorf("an error: %+v, %v", answer, err)
+	}
+}
+
+// TestProduceWaitsForReplicas: with a follower in sync that does not fetch,
+// acks=all times out with the records in the log, and acks=1 does not wait.
+func TestProduceWaitsForReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, 2)
+		id := n.topic("t", 1, 2, 1, 2)
+		began := time.Now()
+		if got := askProduce(t, n, produceOf(9, 1, "t", id, records("a"))); got[0] != (produced{0, 0}) || time.Since(began) != 0 {
+			t.Errorf("acks=1: %+v after %v", got, time.Since(began))
+		}
+		got := askProduce(t, n, produceOf(9, -1, "t", id, records("b"), records("c")))
+		want := []produced{{kerr.RequestTimedOut.Code, 1}, {kerr.RequestTimedOut.Code, 0}}
+		if diff := cmp.Diff(want, got); diff != "" || time.Since(began) != time.Second {
+			t.Errorf("acks=all after %v: %s", time.Since(began), diff)
+		}
+		if end := n.partition("t", 0).End(); end != 2 {
+			t.Errorf("log ends at %d", end)
+		}
+	})
+}
+
+func TestProduceRefusesMalformedRequests(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 1)
+	call := callOf(produceOf(9, -1, "t", id, records("a")))
+	for i := range call.Body {
+		cut := *call
+		cut.Body = call.Body[:i]
+		if _, err := n.Serve(t.Context(), &cut); !is[*DecodeError](err) {
+			t.Fatalf("%d of %d bytes: %v", i, len(call.Body), err)
+		}
+	}
+	if end := n.partition("t", 0).End(); end != 0 {
+		t.Errorf("%d records of malformed requests were written", end)
+	}
+}
+
+func TestProduceReservesForManyPartitions(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 1)
+	refused := errors.New("no memory")
+	for parts, want := range map[int]error{100: nil, 5000: refused} {
+		req := produceOf(9, -1, "nope", [16]byte{}, make([]batch.Batch, parts)...)
+		call := callOf(req)
+		call.Reserve = func(int64) error { return refused }
+		if _, err := n.Serve(t.Context(), call); !errors.Is(err, want) {
+			t.Errorf("%d partitions: %v", parts, err)
+		}
+	}
+}
