@@ -20,7 +20,7 @@ import (
 
 // kafkaLog reads the metadata log of Apache Kafka 4.2.2 that protocol/metadata's
 // golden test explains.
-func kafkaLog(t *testing.T) (offsets []int64, records []coordinator.Record) {
+func kafkaLog(t testing.TB) (offsets []int64, records []coordinator.Record) {
 	t.Helper()
 	f, err := os.Open("../../protocol/metadata/testdata/kafka-4.2.2-log.txt")
 	if err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -179,12 +180,11 @@ func show(s *state) string {
 }
 
 func showRecord(r metadata.Record) string {
-	line := strings.TrimPrefix(fmt.Sprintf("%+v", r), "&")
-	line = strings.ReplaceAll(line, "<nil>", "null")
-	if c, ok := r.(*metadata.Config); ok {
-		line = fmt.Sprintf("{%d %q %s=%s}", c.ResourceType, c.ResourceName, c.Name, text(c.Value))
+	body, err := json.Marshal(r)
+	if err != nil { // A quota that is not a number.
+		body = fmt.Appendf(nil, "%x", metadata.Encode(r, r.Key().MaxVersion()))
 	}
-	return r.Key().String() + " " + line
+	return r.Key().String() + " " + string(body)
 }
 
 // TestBootstrap compares a new cluster's first records with those of Apache Kafka
@@ -192,13 +192,13 @@ func showRecord(r metadata.Record) string {
 func TestBootstrap(t *testing.T) {
 	c := newCluster(t, 0)
 	want := strings.Join([]string{
-		"FEATURE_LEVEL_RECORD {Name:metadata.version FeatureLevel:29}",
-		"FEATURE_LEVEL_RECORD {Name:eligible.leader.replicas.version FeatureLevel:1}",
-		"FEATURE_LEVEL_RECORD {Name:group.version FeatureLevel:1}",
-		"FEATURE_LEVEL_RECORD {Name:share.version FeatureLevel:1}",
-		"FEATURE_LEVEL_RECORD {Name:streams.version FeatureLevel:1}",
-		"FEATURE_LEVEL_RECORD {Name:transaction.version FeatureLevel:2}",
-		`CONFIG_RECORD {4 "" min.insync.replicas=1}`,
+		`FEATURE_LEVEL_RECORD {"Name":"metadata.version","FeatureLevel":29}`,
+		`FEATURE_LEVEL_RECORD {"Name":"eligible.leader.replicas.version","FeatureLevel":1}`,
+		`FEATURE_LEVEL_RECORD {"Name":"group.version","FeatureLevel":1}`,
+		`FEATURE_LEVEL_RECORD {"Name":"share.version","FeatureLevel":1}`,
+		`FEATURE_LEVEL_RECORD {"Name":"streams.version","FeatureLevel":1}`,
+		`FEATURE_LEVEL_RECORD {"Name":"transaction.version","FeatureLevel":2}`,
+		`CONFIG_RECORD {"ResourceType":4,"ResourceName":"","Name":"min.insync.replicas","Value":"1"}`,
 	}, "\n") + "\n"
 	if got := show(&c.image().state); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
