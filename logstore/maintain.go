@@ -241,11 +241,11 @@ func (s *Store) writeRecoveryPointsLocked() error {
 }
 
 // lowerRecoveryPoint writes the recovery points at once if the one of l on disk lies
-// above offset.
-func (s *Store) lowerRecoveryPoint(l *Log, offset int64) error {
+// above what it is now.
+func (s *Store) lowerRecoveryPoint(l *Log) error {
 	s.pointsFile.Lock()
 	defer s.pointsFile.Unlock()
-	if s.pointsFile.written[partitionKey{l.topic, l.partition}] <= offset {
+	if s.pointsFile.written[partitionKey{l.topic, l.partition}] <= l.recoveryPoint() {
 		return nil
 	}
 	return s.writeRecoveryPointsLocked()
