@@ -161,6 +161,9 @@ func (p *Partition) await(ctx context.Context, ev func(state.Ticket) state.Event
 	p.owner.tickets++
 	t := p.owner.tickets
 	ch := make(chan state.Answer, 1)
+	if p.owner.waits == nil {
+		p.owner.waits = map[state.Ticket]chan state.Answer{}
+	}
 	p.owner.waits[t] = ch
 	p.stepLocked(time.Now(), ev(t))
 	p.owner.Unlock()

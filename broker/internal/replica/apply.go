@@ -43,11 +43,14 @@ type applying struct {
 // full takes the image as a whole: at the start, and after images were missed.
 func (a *applying) full() {
 	a.brokers()
-	for p := range a.m.Partitions() {
-		if t, ok := a.im.TopicByID(p.id); !ok || t.Name != p.topic {
-			a.drop(p)
+	a.m.table.Range(func(name, _ any) bool {
+		if t, ok := a.im.Topic(name.(string)); ok {
+			a.forget(t.Name, t.ID)
+		} else {
+			a.forget(name.(string), [16]byte{})
 		}
-	}
+		return true
+	})
 	for t := range a.im.Topics() {
 		a.topic(t)
 	}
@@ -62,11 +65,7 @@ func (a *applying) delta(d *controller.Delta) {
 		a.brokers()
 	}
 	for _, t := range d.Deleted {
-		for _, p := range a.replicas(t.Name) {
-			if p.id == t.ID {
-				a.drop(p)
-			}
-		}
+		a.forget(t.Name, [16]byte{}) // One made again under its name is in Created.
 	}
 	for _, t := range d.Created {
 		a.topic(t)
@@ -122,13 +121,21 @@ func (a *applying) replicas(topic string) []*Partition {
 	return slices.SortedFunc(maps.Values(h.(*hosted).partitions), func(x, y *Partition) int { return int(x.number - y.number) })
 }
 
-// topic brings the partitions of one topic to where the image has them.
-func (a *applying) topic(t *controller.Topic) {
-	for _, p := range a.replicas(t.Name) {
-		if p.id != t.ID {
-			a.drop(p) // The topic was deleted and made again.
+// forget drops what belongs to another topic of that name than id: it was deleted.
+func (a *applying) forget(topic string, id [16]byte) {
+	for _, p := range a.replicas(topic) {
+		if p.id != id {
+			a.drop(p)
 		}
 	}
+	next := a.m.hosted(topic)
+	maps.DeleteFunc(next.broken, func(_ int32, off *OfflineError) bool { return off.id != id })
+	a.m.publish(topic, next)
+}
+
+// topic brings the partitions of one topic to where the image has them.
+func (a *applying) topic(t *controller.Topic) {
+	a.forget(t.Name, t.ID)
 	next := a.m.hosted(t.Name)
 	for _, want := range t.Partitions {
 		have := next.partitions[want.ID]
@@ -181,7 +188,7 @@ func (a *applying) open(into *hosted, t *controller.Topic, n int32) {
 	cfg := a.cfg(t.Name)
 	log, err := a.log(t, n, cfg.Log)
 	if err != nil {
-		off := &OfflineError{Topic: t.Name, Partition: n, Err: err}
+		off := &OfflineError{Topic: t.Name, Partition: n, Err: err, id: t.ID}
 		a.fail("partition could not be opened, it is offline until restart", off)
 		into.broken[n] = off
 		return
@@ -213,7 +220,7 @@ func (a *applying) drop(p *Partition) {
 	delete(next.partitions, p.number)
 	a.m.publish(p.topic, next)
 	if err := a.m.store.Delete(p.log); err != nil {
-		a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err})
+		a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id})
 	}
 }
 

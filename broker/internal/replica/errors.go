@@ -43,6 +43,8 @@ type OfflineError struct {
 	Topic     string
 	Partition int32
 	Err       error // What failed.
+
+	id [16]byte // Of the topic.
 }
 
 func (e *OfflineError) Error() string {

@@ -291,6 +291,11 @@ func pump(t testing.TB, l, f *home) {
 	follower.Deliver(now, got, bytesOf(t, r))
 }
 
+// fetchedOK is a leader's answer to ask, with records.
+func fetchedOK(ask state.Fetch, hw int64) state.Fetched {
+	return state.Fetched{Request: ask, HighWatermark: hw, Records: true}
+}
+
 // transactional makes a batch of a transaction.
 func transactional(pid int64, seq int32, vs ...string) batch.Batch {
 	meta := batch.Plain(0, -1)

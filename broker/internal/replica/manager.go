@@ -166,13 +166,13 @@ func (m *Manager) Run(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	var refreshed, ticked time.Time
-	var failure string
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-every.C:
-			failure = m.maintain(now, failure)
+			failing = m.maintain(now, failing)
 			if now.Sub(refreshed) >= refreshEvery {
 				refreshed = now
 				m.refresh(now)
@@ -185,21 +185,17 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-// maintain says once what goes wrong, not once a second.
-func (m *Manager) maintain(now time.Time, before string) (failure string) {
+// maintain says what goes wrong when it begins to, not once a second.
+func (m *Manager) maintain(now time.Time, failing bool) bool {
 	err := m.store.Maintain(now)
-	if err != nil {
-		failure = err.Error()
-	}
 	switch {
-	case failure == before:
-	case failure == "":
+	case err != nil && !failing:
+		m.logger.Error("maintenance of the data directory failed, it is tried again each second",
+			slog.String("dir", m.store.Dir()), slog.String("err", firstLine(err.Error())))
+	case err == nil && failing:
 		m.logger.Info("maintenance of the data directory works again", slog.String("dir", m.store.Dir()))
-	default:
-		m.logger.Error("maintenance of the data directory failed, it is tried again",
-			slog.String("dir", m.store.Dir()), slog.String("err", firstLine(failure)))
 	}
-	return failure
+	return err != nil
 }
 
 func firstLine(s string) string {

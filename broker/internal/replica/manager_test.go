@@ -169,6 +169,17 @@ func TestLogThatCannotBeOpened(t *testing.T) {
 	if got := gauge(t, h.m.opt.Metrics.Offline); got != 1 {
 		t.Error("offline:", got)
 	}
+	// The topic goes, and one of its name comes: it has nothing to do with that.
+	h.c.failing = false
+	h.c.commit(&metadata.RemoveTopic{TopicID: id1})
+	var unknown *UnknownPartitionError
+	if _, err := h.m.Partition("t", 0); !errors.As(err, &unknown) {
+		t.Error("after the topic went:", err)
+	}
+	h.c.commit(topic("t", [16]byte{4}, []int32{1}, []int32{1})...)
+	if _, err := h.m.Partition("t", 0); err != nil {
+		t.Error("a new topic of that name:", err)
+	}
 	// The others go on.
 	h.c.failing = false
 	h.c.commit(topic("u", [16]byte{3}, []int32{1}, []int32{1})...)

@@ -55,7 +55,6 @@ func newPartition(node int32, log *logstore.Log, cfg TopicConfig, o *Options) *P
 	}
 	p.config.Store(&cfg)
 	p.started.Store(log.Start())
-	p.owner.waits = map[state.Ticket]chan state.Answer{}
 	p.owner.state = state.New(node, p.stateConfig(&cfg), log, state.Log{
 		Start: log.Start(), End: log.End().Offset,
 		Flushed: log.Flushed(), HighWatermark: log.HighWatermark().Offset,
@@ -258,7 +257,7 @@ func (p *Partition) failLocked(err error) error {
 	if p.log.Err() == nil {
 		return err // The disk refused something, and the log is as it was.
 	}
-	off := &OfflineError{Topic: p.topic, Partition: p.number, Err: err}
+	off := &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id}
 	if p.offline.CompareAndSwap(nil, off) {
 		p.logger.LogAttrs(context.Background(), slog.LevelError, "partition taken offline, restart the broker when its disk is well",
 			p.attrs(slog.String("dir", p.log.Dir()), slog.Int64("log_end", p.End()), slog.Any("err", err))...)

@@ -1,6 +1,9 @@
 package replica
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Isolation is how far a reader may see.
 type Isolation int8
@@ -42,7 +45,7 @@ func (w *Waiter) Take(dst []*Watch) []*Watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.mu.changed {
-		c.listed = false
+		c.mark.Store(unmarked)
 	}
 	dst = append(dst, w.mu.changed...)
 	clear(w.mu.changed)
@@ -50,12 +53,21 @@ func (w *Waiter) Take(dst []*Watch) []*Watch {
 	return dst
 }
 
+// mark puts c into the set, and wakes who waits if need be. What has been marked
+// and not been taken costs a look: sessions that nobody polls any more may be many.
 func (w *Waiter) mark(c *Watch, wake bool) {
+	want := marked
+	if wake {
+		want = woken
+	}
+	if c.mark.Load() >= want {
+		return // Whoever takes it does so after this, and reads after that.
+	}
 	w.mu.Lock()
-	if !c.listed {
-		c.listed = true
+	if c.mark.Load() == unmarked {
 		w.mu.changed = append(w.mu.changed, c)
 	}
+	c.mark.Store(max(want, c.mark.Load()))
 	w.mu.Unlock()
 	if wake {
 		select {
@@ -72,11 +84,18 @@ type Watch struct {
 
 	waiter    *Waiter
 	isolation Isolation
-	listed    bool // In waiter.mu.changed; guarded by waiter.mu.
+	mark      atomic.Int32 // Written under waiter.mu only.
 
 	in         *watches
 	prev, next *Watch // In the list of in, guarded by in's lock.
 }
+
+// What a Watch's mark says.
+const (
+	unmarked int32 = iota
+	marked         // In waiter.mu.changed.
+	woken          // And who waits was woken for it.
+)
 
 // watches are all that watch one partition: a ring with root as its seam.
 type watches struct {
