@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
@@ -22,8 +23,9 @@ type world struct {
 	since   coordinator.Ticket // Tickets up to here were lost in a failover.
 	last    coordinator.Ticket // The newest.
 	ids     []string           // Member ids that were ever told.
-	gens    map[string]int32   // The newest generation told, by group.
 	txns    map[int64]bool     // Open transactions by producer.
+	// done is what was done to the machine, to be done again to another.
+	done []func(*coordtest.Machine)
 }
 
 func newWorld(t *rapid.T) *world {
@@ -31,7 +33,7 @@ func newWorld(t *rapid.T) *world {
 	cfg.MaxSize = 3
 	cfg.OffsetMetadataMaxBytes = 5
 	cfg.OffsetsRetention = time.Hour
-	w := &world{t: t, ids: []string{"", "stranger"}, gens: make(map[string]int32), txns: make(map[int64]bool)}
+	w := &world{t: t, ids: []string{"", "stranger"}, txns: make(map[int64]bool)}
 	w.machine = coordtest.NewMachine(func() coordinator.Shard { return New(cfg) }, 1)
 	w.machine.OnEvent = w.event
 	return w
@@ -82,8 +84,9 @@ func instance(t *rapid.T) *string {
 }
 
 func (w *world) ask(body kmsg.Request) {
-	fmt.Fprintf(&w.log, "ask %T\n", body)
-	w.last = w.machine.Do(Request{ClientID: "c", ClientHost: "/10.0.0.1", Body: body})
+	w.do(func(m *coordtest.Machine) {
+		w.last = m.Do(Request{ClientID: "c", ClientHost: "/10.0.0.1", Body: body})
+	})
 }
 
 func (w *world) join(t *rapid.T) {
@@ -174,7 +177,8 @@ func (w *world) tools(t *rapid.T) {
 		req.Groups = []kmsg.OffsetFetchRequestGroup{{Group: group}}
 		w.ask(req)
 	case 5:
-		w.last = w.machine.Do(TopicsDeleted{Names: []string{pick(t, "topic", "t", "u")}})
+		topic := pick(t, "topic", "t", "u")
+		w.do(func(m *coordtest.Machine) { w.last = m.Do(TopicsDeleted{Names: []string{topic}}) })
 	}
 }
 
@@ -207,11 +211,11 @@ func (w *world) settle(t *rapid.T) {
 			req.ProtocolType, req.Protocols = "consumer", m.protocols
 			w.ask(req)
 		}
-		w.machine.Tick(3 * time.Second)
+		w.do(func(m *coordtest.Machine) { m.Tick(3 * time.Second) })
 	default:
 		for _, m := range members {
 			req := kmsg.NewPtrSyncGroupRequest()
-			req.ProtocolType, req.Protocol = &g.protocolType, g.protocol
+			req.ProtocolType, req.Protocol = new(g.protocolType), g.protocol
 			req.Version, req.Group, req.Generation, req.MemberID, req.InstanceID = 5, id, g.generation, m.id, m.instance
 			req.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: m.id, MemberAssignment: []byte("mine")}}
 			w.ask(req)
@@ -235,10 +239,10 @@ func (w *world) restart(t *rapid.T) {
 	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = m.sessionMs, m.rebalanceMs
 	req.ProtocolType, req.Protocols = "consumer", m.protocols
 	if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
-		w.machine.Log.Fail(&coordinator.RefusedError{Err: errors.New("refused")})
+		w.do(refuseNext)
 	}
 	w.ask(req)
-	w.machine.Log.Fail(nil)
+	w.do(refuseNone)
 }
 
 // transaction writes to the log what a transactional commit does, or its end, and
@@ -246,22 +250,25 @@ func (w *world) restart(t *rapid.T) {
 func (w *world) transaction(t *rapid.T) {
 	producer := rapid.Int64Range(1, 2).Draw(t, "producer")
 	if w.txns[producer] && rapid.Bool().Draw(t, "end") {
-		w.machine.Log.AppendMarker(w.machine.Now(), producer, 0, rapid.Bool().Draw(t, "commit"))
+		commit := rapid.Bool().Draw(t, "commit")
+		w.do(func(m *coordtest.Machine) { m.Log.AppendMarker(m.Now(), producer, 0, commit) })
 		w.txns[producer] = false
 	} else {
 		k := offsetKey{w.group(t), "t", 0}
 		r := offsetRecord(k, committed{offset: 77, commitMs: w.machine.Now().UnixMilli(), expireMs: -1})
-		if _, err := w.machine.Log.AppendTxn(w.machine.Now(), producer, 0, []coordinator.Record{r}); err != nil {
-			t.Fatal(err)
-		}
+		w.do(func(m *coordtest.Machine) {
+			if _, err := m.Log.AppendTxn(m.Now(), producer, 0, []coordinator.Record{r}); err != nil {
+				t.Fatal(err)
+			}
+		})
 		w.txns[producer] = true
 	}
 	w.failover(t)
 }
 
-func (w *world) failover(t *rapid.T) {
+func (w *world) failover(*rapid.T) {
 	w.since = w.last
-	w.machine.Failover()
+	w.do((*coordtest.Machine).Failover)
 }
 
 // refuse has the next append refused, and what a client does next must leave the
@@ -269,13 +276,24 @@ func (w *world) failover(t *rapid.T) {
 func (w *world) refuse(t *rapid.T) {
 	shard := w.machine.Shard().(*Shard)
 	before := shard.hard()
-	w.machine.Log.Fail(&coordinator.RefusedError{Err: errors.New("refused")})
+	w.do(refuseNext)
 	end := w.machine.Log.End()
 	pick(t, "input", w.join, w.sync, w.leave, w.commit, w.tools)(t)
-	w.machine.Log.Fail(nil)
+	w.do(refuseNone)
 	if w.machine.Log.End() == end && shard.hard() != before {
 		t.Fatalf("nothing was written, and the hard state changed:\n%s\nwas\n%s", shard.hard(), before)
 	}
+}
+
+func refuseNext(m *coordtest.Machine) {
+	m.Log.Fail(&coordinator.RefusedError{Err: errors.New("refused")})
+}
+
+func refuseNone(m *coordtest.Machine) { m.Log.Fail(nil) }
+
+func release(m *coordtest.Machine) {
+	m.Log.Release()
+	m.Commit()
 }
 
 // seldom makes an action rare: it ends what had come about.
@@ -293,10 +311,11 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"settle": w.settle, "settle again": w.settle, "restart": w.restart, "commit": w.commit,
 		"tools": w.tools, "refuse": w.refuse, "transaction": seldom(w.transaction), "failover": seldom(w.failover),
 		"tick": func(t *rapid.T) {
-			w.machine.Tick(pick(t, "time", time.Second, 3*time.Second, 10*time.Second, time.Minute, time.Hour))
+			d := pick(t, "time", time.Second, 3*time.Second, 10*time.Second, time.Minute, time.Hour)
+			w.do(func(m *coordtest.Machine) { m.Tick(d) })
 		},
-		"hold":    func(*rapid.T) { w.machine.Log.Hold() },
-		"release": func(*rapid.T) { w.machine.Log.Release(); w.machine.Commit() },
+		"hold":    func(*rapid.T) { w.do(func(m *coordtest.Machine) { m.Log.Hold() }) },
+		"release": func(*rapid.T) { w.do(release) },
 		"":        w.check,
 	}
 }
@@ -315,16 +334,21 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
+// do does something to the machine, and remembers it.
+func (w *world) do(f func(*coordtest.Machine)) {
+	w.done = append(w.done, f)
+	f(w.machine)
+}
+
 // TestWorld: whatever clients do, the shard does not panic, its invariants hold,
-// its hard state is what its log says, a refused append changes none of it, and
-// everybody gets an answer in the end.
+// its hard state is what its log says, a refused append changes none of it,
+// everybody gets an answer in the end, and doing the same again does the same.
 func TestWorld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(w.actions())
-		w.machine.Log.Release()
-		w.machine.Commit()
-		w.machine.Tick(2 * time.Hour)
+		w.do(release)
+		w.do(func(m *coordtest.Machine) { m.Tick(2 * time.Hour) })
 		w.check(t)
 		for ticket := w.since + 1; ticket <= w.last; ticket++ {
 			if _, ok := w.machine.Replies[ticket]; !ok {
@@ -335,6 +359,13 @@ func TestWorld(t *testing.T) {
 			if len(g.members)+len(g.pendingJoin) > 0 {
 				t.Fatalf("nobody was heard of for two hours, and group %q has members: %s", id, w.machine.Shard().(*Shard).soft())
 			}
+		}
+		again := newWorld(t)
+		for _, f := range w.done {
+			f(again.machine)
+		}
+		if diff := cmp.Diff(w.log.String(), again.log.String()); diff != "" {
+			t.Fatalf("the second run did something else:\n%s", diff)
 		}
 	})
 }

@@ -113,6 +113,9 @@ func findTopic(topics []Topic, name string) (int, bool) {
 func union(topics, add []Topic) []Topic {
 	topics = slices.Clone(topics)
 	for _, a := range add {
+		if len(a.Partitions) == 0 {
+			continue
+		}
 		i, ok := findTopic(topics, a.Name)
 		if !ok {
 			topics = slices.Insert(topics, i, Topic{Name: a.Name})
