@@ -39,7 +39,7 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	if !clean {
 		segs, scanned, err = l.recover(now, segs, p)
 	} else {
-		err = l.repairIndexes(now, segs, len(segs), false, p)
+		err = l.repairIndexes(now, segs, len(segs), false)
 	}
 	if err != nil {
 		return err
@@ -149,14 +149,14 @@ func (f *listing) open(l *Log, now time.Time) []*segment.Segment {
 
 // repairIndexes makes the indexes of the first n segments anew where they cannot be used. The
 // batches are not touched, except that the log's very end may be cut: nothing follows.
-func (l *Log) repairIndexes(now time.Time, segs []*segment.Segment, n int, thorough bool, p points) error {
+func (l *Log) repairIndexes(now time.Time, segs []*segment.Segment, n int, thorough bool) error {
 	for i := range n {
 		reason := segs[i].Sane(thorough)
 		if reason == nil {
 			continue
 		}
 		l.logger.Warn("segment's indexes are made anew", slog.String("path", segs[i].Path()), slog.Any("reason", reason))
-		state, err := l.producersAt(now, segs[:i], segs[i].Base(), p)
+		state, err := l.producersAt(now, segs[:i], segs[i].Base())
 		if err != nil {
 			return err
 		}
@@ -197,10 +197,10 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 		return nil, nil, nil
 	}
 	first := (&state{segments: segs}).floor(p.flushed)
-	if err := l.repairIndexes(now, segs, first, true, p); err != nil {
+	if err := l.repairIndexes(now, segs, first, true); err != nil {
 		return nil, nil, err
 	}
-	prod, err := l.producersAt(now, segs[:first], segs[first].Base(), p)
+	prod, err := l.producersAt(now, segs[:first], segs[first].Base())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,11 +272,10 @@ func (l *Log) reviseEpochs(b batch.Batch, start int64) {
 }
 
 // producersAt makes the producer state as of offset end from the segments below it.
-func (l *Log) producersAt(now time.Time, below []*segment.Segment, end int64, p points) (*producer.State, error) {
-	st := &state{segments: below, start: min(p.start, end)}
+func (l *Log) producersAt(now time.Time, below []*segment.Segment, end int64) (*producer.State, error) {
+	st := &state{segments: below, start: end}
 	if n := len(below); n > 0 {
 		st.end = Mark{end, below[n-1].Base(), below[n-1].Size()}
-		st.start = min(max(p.start, below[0].Base()), end)
 	}
 	return l.producersFrom(now, st, end)
 }
@@ -325,7 +324,7 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 // taken, as Kafka does.
 func (l *Log) loadProducersAtStart(now time.Time, st *state, clean bool, scanned *producer.State) error {
 	none := len(l.writer.snapshots) == 0
-	if err := l.removeSnapshots(func(o int64) bool { return o > st.end.Offset || o < st.start }); err != nil {
+	if err := l.removeSnapshots(func(o int64) bool { return o > st.end.Offset || o < st.first() }); err != nil {
 		return err
 	}
 	if err := l.keepSnapshots(st.segments); err != nil {

@@ -84,6 +84,14 @@ type state struct {
 	cuts     int64 // How often the log was truncated: positions from before are void.
 }
 
+// first returns the first offset that may be on disk, below the start or at it.
+func (s *state) first() int64 {
+	if len(s.segments) == 0 {
+		return s.start
+	}
+	return min(s.segments[0].Base(), s.start)
+}
+
 // active returns the segment that is written to.
 func (s *state) active() *segment.Segment { return s.segments[len(s.segments)-1] }
 

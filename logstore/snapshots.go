@@ -89,7 +89,7 @@ func (l *Log) keepSnapshots(segs []*segment.Segment) error {
 // or below it and the batches from there. A damaged snapshot is deleted and the one
 // before it used; an empty state would let duplicates in.
 func (l *Log) loadProducers(st *state, end int64, now time.Time) error {
-	if err := l.removeSnapshots(func(o int64) bool { return o > end || o < st.start }); err != nil {
+	if err := l.removeSnapshots(func(o int64) bool { return o > end || o < st.first() }); err != nil {
 		return err
 	}
 	p, err := l.producersFrom(now, st, end)
@@ -105,7 +105,7 @@ func (l *Log) loadProducers(st *state, end int64, now time.Time) error {
 // producersFrom is loadProducers without publishing what it made.
 func (l *Log) producersFrom(now time.Time, st *state, end int64) (*producer.State, error) {
 	p := producer.New(l.config.Load().ProducerIDExpiry)
-	p.Reset(st.start)
+	p.Reset(min(st.first(), end)) // Records below the start may not be read, but they tell.
 	at := len(l.writer.snapshots)
 	for at > 0 && l.writer.snapshots[at-1] > end {
 		at--

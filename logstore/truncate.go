@@ -108,7 +108,8 @@ func (l *Log) TruncateFully(start int64) error {
 
 // restart replaces all segments by an empty one that begins at offset start.
 func (l *Log) restart(now time.Time, start int64) error {
-	doomed := l.state.Load().segments
+	doomed := append(l.writer.leaving, l.state.Load().segments...)
+	l.writer.leaving = nil
 	fresh := segment.New(l.pool, l.dir, start, l.config.Load().IndexIntervalBytes, now)
 	at := Mark{start, start, 0}
 	l.writer.tail = start
@@ -124,6 +125,13 @@ func (l *Log) restart(now time.Time, start int64) error {
 		*s = state{segments: []*segment.Segment{fresh}, start: start, end: at, hw: at, cuts: s.cuts + 1}
 	})
 	if !l.onDisk.Load() {
+		if start == 0 {
+			return nil
+		}
+		if err := l.materialize(); err != nil { // The start has to be kept somewhere.
+			return l.ioError("truncate", err)
+		}
+		l.check()
 		return nil
 	}
 	err := l.cutOff(now, doomed)
