@@ -20,7 +20,7 @@ import (
 // each, and the rest goes on. The error joins them all.
 func (m *Manager) Apply(im *controller.Image, cfg func(topic string) TopicConfig) error {
 	now := time.Now()
-	a := &applying{m: m, im: im, cfg: cfg, now: now}
+	a := &applying{m: m, im: im, cfg: cfg, now: now, configs: map[string]*TopicConfig{}}
 	d := im.Delta()
 	if d == nil || d.Full || d.Since != m.apply.offset {
 		a.full()
@@ -33,11 +33,13 @@ func (m *Manager) Apply(im *controller.Image, cfg func(topic string) TopicConfig
 
 // applying is one call of Apply.
 type applying struct {
-	m    *Manager
-	im   *controller.Image
-	cfg  func(topic string) TopicConfig
-	now  time.Time
-	errs []error
+	m   *Manager
+	im  *controller.Image
+	cfg func(topic string) TopicConfig
+	now time.Time
+	// configs are those that were asked for; the partitions of a topic share one.
+	configs map[string]*TopicConfig
+	errs    []error
 }
 
 // full takes the image as a whole: at the start, and after images were missed.
@@ -73,12 +75,23 @@ func (a *applying) delta(d *controller.Delta) {
 	for _, t := range d.Changed {
 		a.topic(t)
 	}
-	a.configs(d.Configs)
+	a.tuneChanged(d.Configs)
 }
 
-// configs applies changed settings: a topic's to its partitions, a broker's to all,
+// config is what the settings of a topic mean.
+func (a *applying) config(topic string) *TopicConfig {
+	cfg := a.configs[topic]
+	if cfg == nil {
+		cfg = new(TopicConfig)
+		*cfg = a.cfg(topic)
+		a.configs[topic] = cfg
+	}
+	return cfg
+}
+
+// tuneChanged applies changed settings: a topic's to its partitions, a broker's to all,
 // since they are the topics' defaults.
-func (a *applying) configs(changed []controller.ConfigResource) {
+func (a *applying) tuneChanged(changed []controller.ConfigResource) {
 	if slices.ContainsFunc(changed, func(r controller.ConfigResource) bool { return r.Kind == controller.KindBroker }) {
 		for p := range a.m.Partitions() {
 			a.tune(p)
@@ -95,7 +108,7 @@ func (a *applying) configs(changed []controller.ConfigResource) {
 }
 
 func (a *applying) tune(p *Partition) {
-	if cfg := a.cfg(p.topic); cfg != p.Config() {
+	if cfg := a.config(p.topic); *cfg != p.Config() {
 		p.tune(a.now, cfg)
 	}
 }
@@ -185,7 +198,7 @@ func (a *applying) assign(p *Partition, want *controller.Partition) {
 // open makes a replica of the log on disk, or of a new one. One that cannot be
 // opened is not tried again before the broker is restarted.
 func (a *applying) open(into *hosted, t *controller.Topic, n int32) {
-	cfg := a.cfg(t.Name)
+	cfg := a.config(t.Name)
 	log, err := a.log(t, n, cfg.Log)
 	if err != nil {
 		off := &OfflineError{Topic: t.Name, Partition: n, Err: err, id: t.ID}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func onDisk(b *testing.B) *Partition {
 	}
 	m := New(Options{Store: s, NodeID: 1})
 	b.Cleanup(func() { _ = m.Abandon() })
-	a := &applying{m: m, now: time.Now(), cfg: func(string) TopicConfig { return defaults() }}
+	a := &applying{m: m, now: time.Now(), cfg: func(string) TopicConfig { return defaults() }, configs: map[string]*TopicConfig{}}
 	a.topic(&controller.Topic{Name: "t", ID: id1, Partitions: []*controller.Partition{{Replicas: []int32{1}, ISR: []int32{1}, Leader: 1}}})
 	p, err := m.Partition("t", 0)
 	if err != nil {
@@ -115,4 +116,34 @@ func BenchmarkReadNothing(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What an idle partition costs: memory, and the time of a refresh.
+func BenchmarkIdlePartitions(b *testing.B) {
+	const count = 10_000
+	t := &controller.Topic{Name: "t", ID: id1}
+	for n := range int32(count) {
+		t.Partitions = append(t.Partitions, &controller.Partition{ID: n, Replicas: []int32{1}, ISR: []int32{1}, Leader: 1})
+	}
+	s, err := logstore.Open(logstore.Options{Dir: b.TempDir(), Rand: rand.New(rand.NewPCG(1, 2))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := New(Options{Store: s, NodeID: 1})
+	b.Cleanup(func() { _ = m.Abandon() })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	a := &applying{m: m, now: began, cfg: func(string) TopicConfig { return defaults() }, configs: map[string]*TopicConfig{}}
+	a.topic(t)
+	took := time.Since(began)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	for b.Loop() {
+		m.refresh(began)
+	}
+	b.ReportMetric(float64(took.Microseconds())/count, "us/create")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/count, "B/partition")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/count, "ns/refresh")
 }

@@ -125,7 +125,8 @@ func TestAfterTheEnd(t *testing.T) {
 			t.Error("fetches on")
 		}
 		before := f.View()
-		f.tune(time.Now(), defaults())
+		cfg := defaults()
+		f.tune(time.Now(), &cfg)
 		f.refresh(time.Now())
 		if f.Deliver(time.Now(), fetchedOK(ask, 0), values("x")) || f.End() != 0 {
 			t.Error("takes records")

@@ -48,21 +48,24 @@ type Partition struct {
 // marks are the places of a log that readers wait for.
 type marks struct{ start, end, watermark, stable int64 }
 
-func newPartition(node int32, log *logstore.Log, cfg TopicConfig, o *Options) *Partition {
+func newPartition(node int32, log *logstore.Log, cfg *TopicConfig, o *Options) *Partition {
 	p := &Partition{
 		topic: log.Topic(), number: log.Partition(), id: log.TopicID(), log: log,
 		logger: o.Logger, opt: o,
 	}
-	p.config.Store(&cfg)
+	p.config.Store(cfg)
 	p.started.Store(log.Start())
-	p.owner.state = state.New(node, p.stateConfig(&cfg), log, state.Log{
+	p.owner.state = state.New(node, p.stateConfig(cfg), log, state.Log{
 		Start: log.Start(), End: log.End().Offset,
 		Flushed: log.Flushed(), HighWatermark: log.HighWatermark().Offset,
 	})
 	p.owner.marks = p.marks()
-	p.view.Store(p.owner.state.View())
+	p.view.Store(unassigned)
 	return p
 }
+
+// unassigned is the view of every partition before it gets a role.
+var unassigned = &state.View{Leader: -1, LeaderEpoch: -1, PartitionEpoch: -1, EpochStart: -1}
 
 func (p *Partition) stateConfig(cfg *TopicConfig) state.Config {
 	return state.Config{
@@ -291,11 +294,11 @@ func (p *Partition) close(now time.Time) {
 }
 
 // tune applies changed settings.
-func (p *Partition) tune(now time.Time, cfg TopicConfig) {
-	p.config.Store(&cfg)
+func (p *Partition) tune(now time.Time, cfg *TopicConfig) {
+	p.config.Store(cfg)
 	p.owner.Lock()
 	p.log.SetConfig(cfg.Log)
-	flush := !p.owner.closed && p.stepLocked(now, state.Tuned{Config: p.stateConfig(&cfg)}).Flush
+	flush := !p.owner.closed && p.stepLocked(now, state.Tuned{Config: p.stateConfig(cfg)}).Flush
 	p.owner.Unlock()
 	if flush {
 		p.flushSoon()

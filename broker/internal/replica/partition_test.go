@@ -521,7 +521,7 @@ func TestDeleteRecords(t *testing.T) {
 		}
 		compacted := defaults()
 		compacted.Log.Compact, compacted.Log.Delete = true, false
-		p.tune(time.Now(), compacted)
+		p.tune(time.Now(), &compacted)
 		var policy *PolicyError
 		if _, err := p.DeleteRecords(t.Context(), 0); !errors.As(err, &policy) {
 			t.Error(err)
