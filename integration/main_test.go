@@ -28,7 +28,7 @@ func newBroker(t *testing.T) Broker {
 	t.Helper()
 	switch *against {
 	case "moldau":
-		return NewMoldau(t)
+		return NewMoldau(t, "--set", "group.initial.rebalance.delay.ms=0")
 	case "apache":
 		return NewApache(t)
 	default:

@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 			return formatted(t), []string{"--listen", l.Addr().String()}, l.Addr().String()
 		}},
 		"another node's directory": {func(t *testing.T) (string, []string, string) {
-			return formatted(t), []string{"--set", "node.id=7"}, "node.id"
+			return formatted(t), []string{"--set", "node.id=7"}, "node id 1"
 		}},
 		"a newer format": {func(t *testing.T) (string, []string, string) {
 			dir := formatted(t)
