@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/coordinator/controller"
 )
 
 // describeProducers serves DescribeProducers (61), version 0: the idempotent and
@@ -15,20 +17,34 @@ func describeProducers(_ context.Context, env *Env, call *Call, req *kmsg.Descri
 	for _, t := range req.Topics {
 		rt := kmsg.NewDescribeProducersResponseTopic()
 		rt.Topic = t.Topic
-		may := env.MayTopic(call.Conn, kmsg.ACLOperationRead, t.Topic)
+		refusal, message := view.mayDescribeProducers(t.Topic)
 		for _, n := range t.Partitions {
 			rp := kmsg.NewDescribeProducersResponseTopicPartition()
-			rp.Partition = n
-			if !may {
-				rp.ErrorCode = kerr.TopicAuthorizationFailed.Code
-			} else if rp.ActiveProducers, rp.ErrorCode = view.producers(t.Topic, n); rp.ErrorCode != 0 {
-				rp.ErrorMessage = orNull(kerr.ErrorForCode(rp.ErrorCode).Error())
+			rp.Partition, rp.ErrorCode, rp.ErrorMessage = n, refusal, orNull(message)
+			if refusal == 0 {
+				rp.ActiveProducers, rp.ErrorCode = view.producers(t.Topic, n)
 			}
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
 	return resp, nil
+}
+
+// mayDescribeProducers says why nothing is told of any partition of a topic; a
+// code of 0 is no reason.
+func (v clusterView) mayDescribeProducers(topic string) (refusal int16, message string) {
+	if wrong := controller.CheckTopicName(topic); wrong != "" {
+		return kerr.InvalidTopicException.Code, wrong
+	}
+	err := kerr.TopicAuthorizationFailed
+	if v.env.MayTopic(v.call.Conn, kmsg.ACLOperationRead, topic) {
+		if _, ok := v.image.Topic(topic); ok {
+			return 0, ""
+		}
+		err = kerr.UnknownTopicOrPartition
+	}
+	return err.Code, err.Description
 }
 
 func (v clusterView) producers(topic string, n int32) ([]kmsg.DescribeProducersResponseTopicPartitionActiveProducer, int16) {

@@ -29,10 +29,13 @@ func TestDescribeProducers(t *testing.T) {
 	if len(got) != 1 || got[0].ProducerID != 77 || got[0].ProducerEpoch != 2 || got[0].LastSequence != 1 || got[0].LastTimestamp <= 0 || got[0].CurrentTxnStartOffset != -1 || got[0].CoordinatorEpoch != -1 {
 		t.Errorf("%+v", got)
 	}
-	if got := describe("elsewhere"); got.ErrorCode != kerr.NotLeaderForPartition.Code || got.ErrorMessage == nil {
+	if got := describe("elsewhere"); got.ErrorCode != kerr.NotLeaderForPartition.Code || got.ErrorMessage != nil {
 		t.Errorf("another broker's: %+v", got)
 	}
-	if got := describe("nope"); got.ErrorCode != kerr.UnknownTopicOrPartition.Code {
+	if got := describe("nope"); got.ErrorCode != kerr.UnknownTopicOrPartition.Code || got.ErrorMessage == nil {
 		t.Errorf("unknown: %+v", got)
+	}
+	if got := describe("no such/name"); got.ErrorCode != kerr.InvalidTopicException.Code {
+		t.Errorf("no name: %+v", got)
 	}
 }

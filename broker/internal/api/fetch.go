@@ -11,6 +11,7 @@ import (
 	"github.com/moldau-broker/moldau/broker/internal/session"
 	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/logstore"
+	"github.com/moldau-broker/moldau/logstore/producer"
 )
 
 // fetch serves Fetch (1), versions 4 to 18: it answers records of many
@@ -224,6 +225,7 @@ func (f *fetching) find(a session.Ask) reading {
 	t := fetchTopic{a.Topic, a.TopicID}
 	refuse := func(errorCode int16) reading {
 		r.topic, r.refused, r.out = nil, true, failedFetch(t, a.Partition, errorCode)
+		r.out.aborted = []producer.Aborted{} // Not null, as with Kafka; nobody looks at it.
 		return r
 	}
 	switch {

@@ -164,15 +164,15 @@ func (p *producing) appendOne(now time.Time, topic *controller.Topic, part *prod
 		return nil
 	}
 	if b := batch.Batch(part.records); len(b) >= batch.HeaderLen && b.Magic() == 2 && b.Transactional() {
-		// No transaction can have been begun while none is coordinated here.
-		part.produceResult = failed(kerr.InvalidTxnState.Code)
+		// None is coordinated here, so its coordinator knows no such id.
+		part.produceResult = failed(kerr.InvalidProducerIDMapping.Code)
 		return nil
 	}
 	a, err := r.Produce(now, part.records, replica.ProduceOptions{
 		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.version >= 7,
 	})
 	if err != nil {
-		part.produceResult = refusedBatch(err, r)
+		part.produceResult = refusedBatch(err, part.records, r)
 		return nil
 	}
 	part.baseOffset, part.appendTimeMs, part.logStart, part.end = a.Base, a.AppendTimeMs, a.LogStart, a.Last+1
@@ -185,19 +185,35 @@ const adminClient = "__admin_client"
 
 // refusedBatch is the result of a batch that was not appended. What the log or
 // its state of producers found wrong comes with the log's start, as Kafka tells
-// it then.
-func refusedBatch(err error, r *replica.Partition) produceResult {
+// it then, and faults of single records with a message.
+func refusedBatch(err error, in []byte, r *replica.Partition) produceResult {
 	res := failed(code(err))
-	if e, ok := errors.AsType[*batch.RecordsError](err); ok {
-		res.message, res.recordErrors, res.logStart = &e.Message, e.Records, r.LogStart()
-		return res
-	}
 	switch res.code {
-	case kerr.InvalidProducerEpoch.Code, kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidTxnState.Code, kerr.NotEnoughReplicas.Code,
-		kerr.UnsupportedCompressionType.Code:
+	case kerr.InvalidProducerEpoch.Code, kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidTxnState.Code, kerr.NotEnoughReplicas.Code:
 		res.logStart = r.LogStart()
 	}
+	e, ok := errors.AsType[*batch.RecordsError](err)
+	if !ok {
+		return res
+	}
+	if isOneBatch(in) {
+		res.logStart = r.LogStart()
+	}
+	if len(e.Records) > 0 {
+		res.message, res.recordErrors = &e.Message, e.Records
+	}
 	return res
+}
+
+// isOneBatch says whether there is one whole batch, which Kafka checks before it
+// looks for the log.
+func isOneBatch(in []byte) bool {
+	_, rest, err := batch.Next(in)
+	if err != nil {
+		return false
+	}
+	_, _, err = batch.Next(rest)
+	return err != nil
 }
 
 // committing is a batch that is appended and not known to be committed.

@@ -200,7 +200,7 @@ func TestTransactionalProduceNeedsAnId(t *testing.T) {
 	}{
 		"without one":         {nil, records("plain"), kerr.TransactionalIDAuthorizationFailed.Code, kerr.TransactionalIDAuthorizationFailed.Code},
 		"two producers":       {kmsg.StringPtr("txn"), txn(8), kerr.InvalidProducerIDMapping.Code, kerr.InvalidProducerIDMapping.Code},
-		"no such transaction": {kmsg.StringPtr("txn"), records("plain"), kerr.InvalidTxnState.Code, 0},
+		"no such transaction": {kmsg.StringPtr("txn"), records("plain"), kerr.InvalidProducerIDMapping.Code, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := produceOf(9, -1, "t", [16]byte{}, txn(7), tc.second)
@@ -298,6 +298,39 @@ func TestProduceReservesForManyPartitions(t *testing.T) {
 		call.Reserve = func(int64) error { return refused }
 		if _, err := n.Serve(t.Context(), call); !errors.Is(err, want) {
 			t.Errorf("%d partitions: %v", parts, err)
+		}
+	}
+}
+
+// TestWhatIsToldOfARefusedBatch holds details that Apache Kafka 4.2 was seen to
+// answer: the log's start comes only with what the log itself found wrong, and a
+// message only with faults of single records.
+func TestWhatIsToldOfARefusedBatch(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 1)
+	control := records("x")
+	control[22] |= 1 << 5
+	control.Seal()
+	m := batch.Plain(0, -1)
+	m.ProducerID, m.ProducerEpoch, m.BaseSequence = 7, 0, -1
+	future := batch.NewBuilder(batch.Plain(0, -1))
+	future.Append(time.Now().Add(100*time.Hour).UnixMilli(), nil, []byte("x"))
+	for name, tc := range map[string]struct {
+		batch    batch.Batch
+		code     int16
+		logStart int64
+		message  bool
+	}{
+		"two batches":       {append(records("a"), records("b")...), kerr.InvalidRecord.Code, -1, false},
+		"half a batch":      {records("a")[:40], kerr.InvalidRecord.Code, -1, false},
+		"a control batch":   {control, kerr.InvalidRecord.Code, 0, false},
+		"a negative number": {recordsOf(m, "x"), kerr.InvalidRecord.Code, 0, false},
+		"a record to come":  {future.Build(), kerr.InvalidTimestamp.Code, 0, true},
+		"bytes behind it":   {append(records("a"), 1, 2, 3), 0, 0, false},
+	} {
+		p := ask(t, n.Env, produceOf(9, 1, "t", [16]byte{}, tc.batch)).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		if p.ErrorCode != tc.code || p.LogStartOffset != tc.logStart || (p.ErrorMessage != nil) != tc.message {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }
