@@ -80,6 +80,44 @@ func TestSends(t *testing.T) {
 	})
 }
 
+// TestTransactions: what is written in a transaction counts when its marker says
+// so, now and after the next load; a marker that the log refuses does nothing.
+func TestTransactions(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.elect()
+		r.ask(within{"a", "1", 7})
+		r.ask(within{"b", "2", 8})
+		r.ask(put{"c", "3"})
+		if got := r.ask(get{"a"}); got != "" {
+			t.Errorf("an open transaction put %v", got)
+		}
+		full := errors.New("disk full")
+		r.log.Fail(&coordinator.RefusedError{Err: full})
+		r.fails(coordinator.Marker{ProducerID: 7, Commit: true}, full)
+		if got := r.ask(get{"a"}); got != "" {
+			t.Errorf("a refused marker put %v", got)
+		}
+		r.ask(coordinator.Marker{ProducerID: 8})
+		r.log.Hold()
+		end := r.begin(t.Context(), coordinator.Marker{ProducerID: 7, Commit: true})
+		synctest.Wait()
+		if end.done {
+			t.Error("a marker was acknowledged before it is committed")
+		}
+		r.log.Release()
+		synctest.Wait()
+		for range 2 {
+			for key, want := range map[string]string{"a": "1", "b": "", "c": "3"} {
+				if got := r.ask(get{key}); got != want {
+					t.Errorf("%s is %q, want %q", key, got, want)
+				}
+			}
+			r.rt.Elect(0, 2, r.log)
+			r.ready()
+		}
+	})
+}
+
 // TestPublished: the shard hears of a commit before those who wait for it, so
 // that what they ask next, elsewhere, finds it.
 func TestPublished(t *testing.T) {

@@ -79,6 +79,9 @@ func (a *actor) do(w work) error {
 			return err
 		}
 	}
+	if m, ok := w.job.in.(Marker); ok {
+		return a.mark(w.job.ticket, m)
+	}
 	if w.job.ticket != 0 {
 		return a.step(w.job.ticket, w.job.in, func(m Moment) Effects {
 			return a.shard.Step(m, w.job.ticket, w.job.in)
@@ -110,7 +113,7 @@ func (a *actor) step(t Ticket, in any, decide func(Moment) Effects) error {
 	m := a.moment()
 	eff := decide(m)
 	if len(eff.Records) > 0 {
-		refused, err := a.write(m, eff.Records)
+		refused, err := a.write(m, eff)
 		if err != nil {
 			return err
 		}
@@ -127,8 +130,9 @@ func (a *actor) step(t Ticket, in any, decide func(Moment) Effects) error {
 
 // write appends a step's records and replays them. refused says that they were
 // not written and that the shard may go on.
-func (a *actor) write(m Moment, recs []Record) (refused, err error) {
-	base, err := a.log.Append(m.Now, recs)
+func (a *actor) write(m Moment, eff Effects) (refused, err error) {
+	recs := eff.Records
+	base, err := a.append(m.Now, eff)
 	if r, ok := errors.AsType[*RefusedError](err); ok {
 		a.rt.opts.Metrics.Refused.Inc()
 		return r, nil
@@ -140,6 +144,9 @@ func (a *actor) write(m Moment, recs []Record) (refused, err error) {
 		panic(fmt.Sprintf("BUG: records were decided for offset %d and appended at %d: somebody else writes to the shard's log", m.NextOffset, base))
 	}
 	at := At{TimestampMs: m.Now.UnixMilli(), ProducerID: -1, ProducerEpoch: -1}
+	if w := eff.Within; w != nil {
+		at.ProducerID, at.ProducerEpoch = w.ProducerID, w.Epoch
+	}
 	for i, r := range recs {
 		at.Offset = base + int64(i)
 		if err := a.shard.Replay(at, r); err != nil {

@@ -32,6 +32,8 @@ type Moment struct {
 // are set last.
 type Effects struct {
 	Records []Record
+	// Within, if not nil, is the producer in whose transaction the records are.
+	Within  *Within
 	Replies []Reply
 	// Sends are messages to whom Options.Deliver knows, in order. One that had not
 	// left when the election ended, or the shard failed, never will: what must not

@@ -48,6 +48,10 @@ type (
 	reply  struct{ to coordinator.Ticket }        // Answers a ticket of somebody else.
 	block  struct{ until, entered chan struct{} } // Holds the shard.
 	notify struct{ key, value string }            // As put, and sends the value.
+	within struct {                               // As put, in a transaction.
+		key, value string
+		producerID int64
+	}
 )
 
 func answer(t coordinator.Ticket, body any) coordinator.Effects {
@@ -67,6 +71,11 @@ func (s *toy) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordinat
 		eff := answer(t, in.value)
 		eff.Records = []coordinator.Record{{Key: []byte(in.key), Value: []byte(in.value)}}
 		eff.Sends = []any{in.value}
+		return eff
+	case within:
+		eff := answer(t, in.value)
+		eff.Records = []coordinator.Record{{Key: []byte(in.key), Value: []byte(in.value)}}
+		eff.Within = &coordinator.Within{ProducerID: in.producerID}
 		return eff
 	case get:
 		return answer(t, s.values[in.key])

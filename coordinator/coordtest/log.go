@@ -31,6 +31,8 @@ type failure struct {
 	wrote bool // The records are in the log all the same.
 }
 
+var _ coordinator.TxnLog = (*Log)(nil)
+
 // NewLog returns an empty log.
 func NewLog() *Log { return new(Log) }
 
@@ -63,6 +65,25 @@ func (l *Log) AppendTxn(now time.Time, producerID int64, epoch int16, recs []coo
 		b.Append(now.UnixMilli(), r.Key, r.Value)
 	}
 	return l.addLocked(b.Build(), int64(len(recs))), fail.err
+}
+
+// AppendWithin implements coordinator.TxnLog.
+func (l *Log) AppendWithin(now time.Time, w coordinator.Within, recs []coordinator.Record) (int64, error) {
+	return l.AppendTxn(now, w.ProducerID, w.Epoch, recs)
+}
+
+// AppendEnd implements coordinator.TxnLog.
+func (l *Log) AppendEnd(now time.Time, m coordinator.Marker) error {
+	l.mu.Lock()
+	var fail failure
+	if len(l.mu.failing) > 0 {
+		fail, l.mu.failing = l.mu.failing[0], l.mu.failing[1:]
+	}
+	l.mu.Unlock()
+	if fail.err == nil || fail.wrote {
+		l.AppendMarker(now, m.ProducerID, m.Epoch, m.Commit)
+	}
+	return fail.err
 }
 
 // AppendMarker ends a producer's transaction.

@@ -79,6 +79,10 @@ func (m *Machine) Shard() coordinator.Shard { return m.shard }
 func (m *Machine) Do(in any) coordinator.Ticket {
 	m.last++
 	t := m.last
+	if marker, ok := in.(coordinator.Marker); ok {
+		m.mark(t, marker)
+		return t
+	}
 	m.step(t, in, func(at coordinator.Moment) coordinator.Effects { return m.shard.Step(at, t, in) })
 	return t
 }
@@ -144,7 +148,7 @@ func (m *Machine) moment() coordinator.Moment {
 func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Moment) coordinator.Effects) {
 	eff := decide(m.moment())
 	if len(eff.Records) > 0 {
-		base, err := m.Log.Append(m.now, eff.Records)
+		base, err := m.append(eff)
 		if refused, ok := errors.AsType[*coordinator.RefusedError](err); ok {
 			eff = m.shard.Refused(m.moment(), t, in, refused)
 			if len(eff.Records) > 0 {
@@ -156,6 +160,9 @@ func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Mom
 		for i, r := range eff.Records {
 			at := coordinator.At{
 				Offset: base + int64(i), TimestampMs: m.now.UnixMilli(), ProducerID: -1, ProducerEpoch: -1,
+			}
+			if w := eff.Within; w != nil {
+				at.ProducerID, at.ProducerEpoch = w.ProducerID, w.Epoch
 			}
 			if err := m.shard.Replay(at, r); err != nil {
 				panic(fmt.Sprintf("BUG: replay of own record: %v", err))
@@ -177,6 +184,28 @@ func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Mom
 			m.timers[t.Key] = timer{t.At, m.timerSeq}
 		}
 	}
+	m.flush()
+}
+
+func (m *Machine) append(eff coordinator.Effects) (int64, error) {
+	if eff.Within != nil {
+		return m.Log.AppendWithin(m.now, *eff.Within, eff.Records)
+	}
+	return m.Log.Append(m.now, eff.Records)
+}
+
+// mark ends a transaction.
+func (m *Machine) mark(t coordinator.Ticket, marker coordinator.Marker) {
+	reply := coordinator.Reply{To: t}
+	err := m.Log.AppendEnd(m.now, marker)
+	if refused, ok := errors.AsType[*coordinator.RefusedError](err); ok {
+		reply.Err = refused.Err
+	} else if err != nil {
+		panic(fmt.Sprintf("append: %v", err))
+	} else {
+		m.shard.ReplayMarker(marker.ProducerID, marker.Epoch, marker.Commit)
+	}
+	m.parked = append(m.parked, parked{end: m.Log.End(), reply: reply})
 	m.flush()
 }
 
