@@ -64,7 +64,7 @@ func TestDelta(t *testing.T) {
 func TestOnlyCommittedIsPublished(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(newTopic("a", 1, 1))
-	before, shown := len(c.images), show(&c.image().state)
+	before, shown := len(c.images), dump(&c.image().state)
 	c.Log.Hold()
 	if _, answered := c.Ask(Request{Body: createRequest(newTopic("b", 1, 1))}); answered {
 		t.Error("answered before it was committed")
@@ -88,7 +88,7 @@ func TestOnlyCommittedIsPublished(t *testing.T) {
 	if d := im.Delta(); d.Since != first || !cmp.Equal(names(d.Created), []string{"c"}) || !cmp.Equal(d.Configs, []ConfigResource{{KindTopic, "a"}}) {
 		t.Errorf("the delta of two steps: %+v", d)
 	}
-	if diff := cmp.Diff(shown, show(&c.images[before-1].state)); diff != "" {
+	if diff := cmp.Diff(shown, dump(&c.images[before-1].state)); diff != "" {
 		t.Errorf("an image changed after it was published\n%s", diff)
 	}
 }

@@ -225,7 +225,7 @@ func (w *world) check() {
 	}
 	for ; w.seen < len(w.images); w.seen++ {
 		im := w.images[w.seen]
-		w.shown[im] = show(&im.state)
+		w.shown[im] = dump(&im.state)
 		if w.seen > 0 {
 			w.checkDelta(w.images[w.seen-1], im)
 		}
@@ -297,11 +297,11 @@ func (w *world) end() string {
 	w.Log.Release()
 	w.Commit()
 	w.check()
-	live := show(&w.shard().state)
-	if got := show(&w.Replayed().(*Shard).state); got != live {
+	live := dump(&w.shard().state)
+	if got := dump(&w.Replayed().(*Shard).state); got != live {
 		w.fail("replaying the log gives another state (-live +replayed)\n%s", cmp.Diff(live, got))
 	}
-	if got := show(&w.image().state); got != live {
+	if got := dump(&w.image().state); got != live {
 		w.fail("the last image is not the state\n%s", cmp.Diff(live, got))
 	}
 	r := NewReplica(testCluster, nil)
@@ -310,11 +310,11 @@ func (w *world) end() string {
 			w.fail("loading the snapshot: %v", err)
 		}
 	}
-	if got := show(&r.journal.state); got != live {
+	if got := dump(&r.journal.state); got != live {
 		w.fail("loading the snapshot gives another state (-live +loaded)\n%s", cmp.Diff(live, got))
 	}
 	for im, was := range w.shown {
-		if now := show(&im.state); now != was {
+		if now := dump(&im.state); now != was {
 			w.fail("the image at %d changed after it was published\n%s", im.Offset, cmp.Diff(was, now))
 		}
 	}

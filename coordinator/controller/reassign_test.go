@@ -108,3 +108,33 @@ func TestReassignBack(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// TestReassignCanceledLate: who was added has caught up, and goes all the same.
+func TestReassignCanceledLate(t *testing.T) {
+	c := newCluster(t, 4)
+	c.create(assigned("t", map[int32][]int32{0: {1, 2}}, 0))
+	c.reassign("t", 0, []int32{3, 4})
+	c.propose(1, []int32{1, 2, 3}) // 4 has not caught up: the move is not done.
+	c.reassign("t", 0, nil)
+	if p := c.partition("t", 0); !cmp.Equal(p.ISR, []int32{1, 2}) || !cmp.Equal(p.Replicas, []int32{1, 2}) || p.Leader != 1 || p.reassigning() {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestReassignShrinks: with fewer replicas the move waits until all that stay are in
+// sync: ending it earlier would leave an ISR smaller than it was.
+func TestReassignShrinks(t *testing.T) {
+	c := newCluster(t, 4)
+	c.create(assigned("t", map[int32][]int32{0: {1, 2, 3}}, 0))
+	c.propose(1, []int32{1, 2})
+	c.reassign("t", 0, []int32{2, 3})
+	if p := c.partition("t", 0); !p.reassigning() || len(p.Replicas) != 3 {
+		t.Fatalf("3 is not in sync, and it is done: %+v", p)
+	}
+	if got := c.propose(1, []int32{1, 2, 3}); got.ErrorCode != 108 {
+		t.Errorf("error %d, want 108", got.ErrorCode)
+	}
+	if p := c.partition("t", 0); !cmp.Equal(p.Replicas, []int32{2, 3}) || !cmp.Equal(p.ISR, []int32{2, 3}) || p.reassigning() {
+		t.Errorf("%+v", p)
+	}
+}

@@ -61,7 +61,7 @@ func TestSecurityRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(show(&im.state), show(&again.journal.state)); diff != "" {
+	if diff := cmp.Diff(dump(&im.state), dump(&again.journal.state)); diff != "" {
 		t.Errorf("a snapshot loses something\n%s", diff)
 	}
 	next := replayAll(r, []metadata.Record{&metadata.RemoveAccessControlEntry{ID: [16]byte{1}}})
@@ -95,7 +95,7 @@ func FuzzReplay(f *testing.F) {
 				t.Fatalf("loading the snapshot: %v", err)
 			}
 		}
-		if diff := cmp.Diff(show(&im.state), show(&again.journal.state)); diff != "" {
+		if diff := cmp.Diff(dump(&im.state), dump(&again.journal.state)); diff != "" {
 			t.Fatalf("loading the snapshot gives another state\n%s", diff)
 		}
 	})

@@ -187,6 +187,55 @@ func showRecord(r metadata.Record) string {
 	return r.Key().String() + " " + string(body)
 }
 
+// dump prints all of a state, without the detour by records: what a snapshot forgets
+// must show.
+func dump(s *state) string {
+	var out strings.Builder
+	line := func(v any) {
+		text, err := json.Marshal(v)
+		if err != nil { // A quota that is not a number.
+			text = fmt.Appendf(nil, "%+v", v)
+		}
+		fmt.Fprintf(&out, "%T %s\n", v, text)
+	}
+	line(s.level)
+	line(s.producerID)
+	for name, level := range s.features.Scan {
+		line([]any{name, level})
+	}
+	for b := range values(s.brokers) {
+		line(b)
+	}
+	for c := range values(s.controllers) {
+		line(c)
+	}
+	for t := range values(s.topics) {
+		line([]any{t.Name, t.ID, len(t.Partitions)})
+		for _, p := range t.Partitions {
+			n := *p // Null and empty are the same to a partition.
+			n.ISR, n.Adding, n.Removing = dense(n.ISR), dense(n.Adding), dense(n.Removing)
+			n.ELR, n.LastKnownELR = dense(n.ELR), dense(n.LastKnownELR)
+			line(n)
+		}
+	}
+	for key, set := range s.configs.Scan {
+		line([]any{key, set})
+	}
+	for r := range values(s.quotas) {
+		line(r)
+	}
+	for r := range values(s.acls) {
+		line(r)
+	}
+	for r := range values(s.credentials) {
+		line(r)
+	}
+	for r := range values(s.tokens) {
+		line(r)
+	}
+	return out.String()
+}
+
 // TestBootstrap compares a new cluster's first records with those of Apache Kafka
 // 4.2.2 (its golden log is protocol/metadata/testdata/kafka-4.2.2-log.txt).
 func TestBootstrap(t *testing.T) {
