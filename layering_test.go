@@ -100,7 +100,7 @@ var pure = []string{
 	"coordinator/share",
 	"coordinator/txn",
 	"broker/internal/quota",
-	"broker/internal/replica/state",
+	"broker/internal/replica/state", "broker/internal/session",
 	"logstore/producer",
 }
 

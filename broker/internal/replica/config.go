@@ -52,6 +52,8 @@ func ConfigOf(v config.Values) TopicConfig {
 			AfterMaxMs:    v.Int(config.MessageTimestampAfterMs),
 			Compacted:     has("compact"),
 			MaxBytes:      int(v.Int(config.MaxMessageBytes)),
+
+			MaxDecompressedBytes: v.Int(config.MaxDecompressedBytes),
 		},
 	}
 	if d := v.Millis(config.FlushMs); d < math.MaxInt64 {
