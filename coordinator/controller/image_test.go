@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -254,4 +256,46 @@ func BenchmarkReplay(b *testing.B) {
 			}
 		}
 	}
+}
+
+// TestImagesAreReadWhileOthersAreMade: readers need no lock. (It is the race
+// detector that would fail it.)
+func TestImagesAreReadWhileOthersAreMade(t *testing.T) {
+	var latest atomic.Pointer[Image]
+	c := newCluster(t, 2, func(cfg *Config) { cfg.Publish = func(im *Image) { latest.Store(im) } })
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				im := latest.Load()
+				n := 0
+				for topic := range im.Topics() {
+					if byID, ok := im.TopicByID(topic.ID); !ok || byID != topic {
+						t.Errorf("topic %s is not found by its id", topic.Name)
+						return
+					}
+					im.Config(KindTopic, topic.Name)
+					n++
+				}
+				if n != im.TopicCount() {
+					t.Errorf("%d topics are listed, %d there", n, im.TopicCount())
+					return
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		c.create(newTopic(fmt.Sprintf("t%d", i), 2, 2, "retention.ms=5"))
+		if i >= 50 {
+			c.delete(fmt.Sprintf("t%d", i-50))
+		}
+	}
+	close(done)
+	readers.Wait()
 }

@@ -162,7 +162,7 @@ func (g *classic) add(m *member, protocolType string) {
 }
 
 // remove forgets a member or a pending one. Its parked requests must have been
-// answered.
+// answered. A rebalance follows, which forgets whose sync was awaited.
 func (g *classic) remove(id string) {
 	if m := g.byID[id]; m != nil {
 		if m.join.waits() || m.sync.waits() {
@@ -182,7 +182,6 @@ func (g *classic) remove(id string) {
 		}
 	}
 	delete(g.pendingJoin, id)
-	delete(g.pendingSync, id)
 }
 
 // rename gives a static member another id. Its parked requests must have been

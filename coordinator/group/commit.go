@@ -33,7 +33,7 @@ func (s *Shard) commit(t coordinator.Ticket, req *kmsg.OffsetCommitRequest) {
 			return
 		}
 		// A commit is a sign of life, for the poll that caused it may be late.
-		if m := g.byID[req.MemberID]; m != nil && g.state != completing {
+		if m := g.byID[req.MemberID]; m != nil {
 			s.resetSession(g, m)
 		}
 	}

@@ -179,6 +179,18 @@ func TestRefusedInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestRefusedCleaning: a round that is refused does not end the rounds.
+func TestRefusedCleaning(t *testing.T) {
+	cfg := DefaultConfig()
+	b := newBench(t, &cfg)
+	b.want("save g t/0=1", "saved t/0:")
+	b.Log.Fail(&coordinator.RefusedError{Err: errors.New("no replicas")})
+	b.Tick(cfg.OffsetsRetention + cfg.RetentionCheckInterval/2)
+	b.want("fetch g", `offsets t/0=1 epoch=-1 ""`)
+	b.Tick(cfg.RetentionCheckInterval)
+	b.want("list", "groups")
+}
+
 // TestDeletedTopicsByID: the offsets of a topic that was made again stay.
 func TestDeletedTopicsByID(t *testing.T) {
 	s := New(DefaultConfig())

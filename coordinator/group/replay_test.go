@@ -148,6 +148,9 @@ func TestTransactions(t *testing.T) {
 			if got := showReply(eff.Replies[0]); got != tc.stable {
 				t.Errorf("%s\nwant %s", got, tc.stable)
 			}
+			if len(s.groups) > 0 && s.hard() == "" {
+				t.Errorf("a group is left of which the log says nothing: %s", s.soft())
+			}
 		})
 	}
 }
@@ -157,6 +160,7 @@ func TestTransactions(t *testing.T) {
 func TestPendingHoldsTheGroup(t *testing.T) {
 	cfg := DefaultConfig()
 	b := newBench(t, &cfg)
+	b.want("save g t/0=5 t/1=6", "saved t/0: t/1:")
 	r := offsetRecord(offsetKey{"g", "t", 0}, committed{offset: 1, expireMs: -1})
 	if _, err := b.Log.AppendTxn(b.Now(), 1, 0, []coordinator.Record{r}); err != nil {
 		t.Fatal(err)
@@ -165,6 +169,7 @@ func TestPendingHoldsTheGroup(t *testing.T) {
 	b.Tick(cfg.OffsetsRetention + time.Hour)
 	b.want("list", "groups g::Empty:classic")
 	b.want("fetch g t/0 stable:=yes", `offsets t/0=-1 epoch=-1 ""UNSTABLE_OFFSET_COMMIT`)
+	b.want("fetch g", `offsets t/0=5 epoch=-1 ""`)
 	b.want("delete g", "deleted g:")
 	b.want("list", "groups")
 	b.Log.AppendMarker(b.Now(), 1, 0, true)
