@@ -20,8 +20,10 @@ type Request struct {
 	ClientID string
 	// ClientHost is shown by DescribeGroups. Kafka writes it as /10.0.0.1.
 	ClientHost string
+	// Guard is for TxnOffsetCommit: see coordinator.Within.
+	Guard uint64
 	// Body is one of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit,
-	// OffsetFetch (one group), OffsetDelete, DescribeGroups, ListGroups and
+	// TxnOffsetCommit, OffsetFetch (one group), OffsetDelete, DescribeGroups, ListGroups and
 	// DeleteGroups, all of whose groups belong to this shard. It is the shard's from
 	// now on.
 	Body kmsg.Request
@@ -106,6 +108,8 @@ func (s *Shard) request(t coordinator.Ticket, rq Request) {
 		s.leave(t, req)
 	case *kmsg.OffsetCommitRequest:
 		s.commit(t, req)
+	case *kmsg.TxnOffsetCommitRequest:
+		s.txnCommit(t, rq.Guard, req)
 	case *kmsg.OffsetFetchRequest:
 		s.fetch(t, req)
 	case *kmsg.OffsetDeleteRequest:

@@ -8,8 +8,8 @@ import (
 )
 
 // txnCommit serves TxnOffsetCommit (28), versions 0 to 5: how far a group will have
-// read once a transaction commits. The topics were checked by the caller, and so
-// was the producer, as far as the log does not check it.
+// read once a transaction commits. The topics were checked by the caller, who has
+// put the ids beside the names; the producer is checked by the log.
 func (s *Shard) txnCommit(t coordinator.Ticket, guard uint64, req *kmsg.TxnOffsetCommitRequest) {
 	g := s.groups[req.Group]
 	code := kerr.IllegalGeneration.Code
@@ -18,22 +18,22 @@ func (s *Shard) txnCommit(t coordinator.Ticket, guard uint64, req *kmsg.TxnOffse
 	} else if req.Generation < 0 {
 		code = 0 // A consumer that assigns partitions to itself.
 	}
-	if code != 0 {
-		s.reply(t, txnCommitResponse(req, func(kmsg.TxnOffsetCommitRequestTopicPartition) int16 { return code }))
-		return
-	}
+	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
 	for _, rt := range req.Topics {
+		ot := kmsg.NewTxnOffsetCommitResponseTopic()
+		ot.Topic = rt.Topic
 		for _, rp := range rt.Partitions {
-			if c, code := s.txnCommitted(req, rp); code == 0 {
-				s.write(offsetRecord(offsetKey{req.Group, rt.Topic, rp.Partition}, c))
+			op := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+			op.Partition, op.ErrorCode = rp.Partition, code
+			if code == 0 {
+				op.ErrorCode = s.txnCommitOne(req, rt, rp)
 			}
+			ot.Partitions = append(ot.Partitions, op)
 		}
+		resp.Topics = append(resp.Topics, ot)
 	}
 	s.eff.Within = &coordinator.Within{ProducerID: req.ProducerID, Epoch: req.ProducerEpoch, Guard: guard}
-	s.reply(t, txnCommitResponse(req, func(rp kmsg.TxnOffsetCommitRequestTopicPartition) int16 {
-		_, code := s.txnCommitted(req, rp)
-		return code
-	}))
+	s.reply(t, resp)
 }
 
 // validateTxnCommit says whether offsets may be committed in a transaction by who
@@ -56,9 +56,9 @@ func (g *classic) validateTxnCommit(id string, instance *string, generation int3
 	return 0
 }
 
-// txnCommitted is one offset as it is to be written.
-func (s *Shard) txnCommitted(req *kmsg.TxnOffsetCommitRequest, rp kmsg.TxnOffsetCommitRequestTopicPartition) (committed, int16) {
-	c := committed{offset: rp.Offset, leaderEpoch: -1, commitMs: s.nowMs(), expireMs: -1}
+// txnCommitOne writes one offset.
+func (s *Shard) txnCommitOne(req *kmsg.TxnOffsetCommitRequest, rt kmsg.TxnOffsetCommitRequestTopic, rp kmsg.TxnOffsetCommitRequestTopicPartition) int16 {
+	c := committed{offset: rp.Offset, leaderEpoch: -1, commitMs: s.nowMs(), expireMs: -1, topicID: rt.TopicID}
 	if req.Version >= 2 { // The first with an epoch.
 		c.leaderEpoch = max(-1, rp.LeaderEpoch)
 	}
@@ -66,23 +66,8 @@ func (s *Shard) txnCommitted(req *kmsg.TxnOffsetCommitRequest, rp kmsg.TxnOffset
 		c.metadata = *rp.Metadata
 	}
 	if utf16Len(c.metadata) > s.cfg.OffsetMetadataMaxBytes {
-		return c, kerr.OffsetMetadataTooLarge.Code
+		return kerr.OffsetMetadataTooLarge.Code
 	}
-	return c, 0
-}
-
-// txnCommitResponse answers each partition with its code.
-func txnCommitResponse(req *kmsg.TxnOffsetCommitRequest, code func(kmsg.TxnOffsetCommitRequestTopicPartition) int16) *kmsg.TxnOffsetCommitResponse {
-	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
-	for _, rt := range req.Topics {
-		ot := kmsg.NewTxnOffsetCommitResponseTopic()
-		ot.Topic = rt.Topic
-		for _, rp := range rt.Partitions {
-			op := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-			op.Partition, op.ErrorCode = rp.Partition, code(rp)
-			ot.Partitions = append(ot.Partitions, op)
-		}
-		resp.Topics = append(resp.Topics, ot)
-	}
-	return resp
+	s.write(offsetRecord(offsetKey{req.Group, rt.Topic, rp.Partition}, c))
+	return 0
 }
