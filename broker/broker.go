@@ -153,6 +153,7 @@ func (r *running) open() error {
 	store, meta, err := openDirectory(r.cfg, r.settings, logstore.Options{
 		Dir: r.settings.dir, FS: r.cfg.FS, Logger: r.log,
 		Metrics:               logstore.NewMetrics(r.cfg.Metrics),
+		MaxFiles:              maxOpenFiles(),
 		LoadThreads:           int(r.settings.values.Int("num.recovery.threads.per.data.dir")),
 		HighWatermarkInterval: r.settings.values.Millis("replica.high.watermark.checkpoint.interval.ms"),
 		PointsInterval:        r.settings.values.Millis("log.flush.offset.checkpoint.interval.ms"),

@@ -78,7 +78,7 @@ func newControlPlane(s *settings, store *logstore.Store, meta logstore.Meta, cfg
 			return controller.New(controller.Config{
 				NodeID:            s.nodeID,
 				ClusterID:         meta.ClusterID,
-				Schema:            schema{s.static},
+				Schema:            controller.Schema{Static: s.static},
 				NumPartitions:     int32(s.values.Int("num.partitions")),
 				ReplicationFactor: int16(s.values.Int("default.replication.factor")),
 				MinInsyncReplicas: int(s.values.Int("min.insync.replicas")),
@@ -142,7 +142,22 @@ func (c *controlPlane) lead(ctx context.Context) error {
 		return err
 	}
 	c.runtime.Elect(0, l.Epoch(), l)
-	return c.runtime.Ready(ctx)
+	if err := c.runtime.Ready(ctx); err != nil {
+		return err
+	}
+	// The shard serves before its first image is committed.
+	for c.image.Load() == nil {
+		select {
+		case <-c.published:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	select {
+	case c.published <- struct{}{}: // For who follows the images.
+	default:
+	}
+	return nil
 }
 
 // Ask asks the controller.

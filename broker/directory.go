@@ -45,19 +45,21 @@ func openDirectory(cfg Config, s *settings, opts logstore.Options) (*logstore.St
 	if err := checkDirectory(cfg.FS, s.dir); err != nil {
 		return nil, logstore.Meta{}, err
 	}
+	opts.Accept = func(m logstore.Meta, formatted bool) error {
+		if !formatted {
+			return nil
+		}
+		return s.owns(cfg, m)
+	}
 	store, err := logstore.Open(opts)
 	if err != nil {
 		return nil, logstore.Meta{}, err
 	}
 	meta, formatted := store.Meta()
-	if formatted {
-		err = s.owns(cfg, meta)
-	} else {
-		meta, err = format(cfg, s, store)
-	}
-	if err != nil {
-		store.Abandon()
-		return nil, logstore.Meta{}, err
+	if !formatted {
+		if meta, err = format(cfg, s, store); err != nil {
+			return nil, logstore.Meta{}, errors.Join(err, store.Abandon())
+		}
 	}
 	return store, meta, nil
 }

@@ -23,12 +23,11 @@ import (
 
 // env is what the handlers of requests use of this broker.
 func (r *running) env(buffers *protocol.Pool) *api.Env {
-	s := schema{r.settings.static}
 	reached := map[string]bool{}
 	for _, l := range r.settings.listeners {
 		reached[l.Name] = l.AdvertisedHost == ""
 	}
-	layers := func(im *controller.Image) config.Layers { return s.layers(im, r.meta.NodeID) }
+	layers := func(im *controller.Image) config.Layers { return layersOf(r.settings.static, im, r.meta.NodeID) }
 	settings := func() config.Values { return layers(r.control.image.Load()).BrokerValues() }
 	slots := int(r.settings.values.Int("max.incremental.fetch.session.cache.slots"))
 	if slots == 0 {
@@ -104,7 +103,7 @@ func (r *running) autoCreate(ctx context.Context, topic string) error {
 
 // topicConfigs tells what a topic's settings mean, in an image.
 func (r *running) topicConfigs(im *controller.Image) func(topic string) replica.TopicConfig {
-	layers := schema{r.settings.static}.layers(im, r.meta.NodeID)
+	layers := layersOf(r.settings.static, im, r.meta.NodeID)
 	return func(topic string) replica.TopicConfig {
 		l := layers
 		l.Topic = im.Config(controller.KindTopic, topic)

@@ -154,7 +154,11 @@ func (g *groupPlane) lead(l replica.Leadership) {
 func (g *groupPlane) forget(ctx context.Context, deleted []*controller.Topic) {
 	var gone group.TopicsDeleted
 	for _, t := range deleted {
-		if t.Name != offsetsTopic {
+		if t.Name == offsetsTopic {
+			for _, p := range t.Partitions {
+				g.runtime.Resign(p.ID, -1) // A topic made anew begins with epoch 0.
+			}
+		} else {
 			gone.Names, gone.IDs = append(gone.Names, t.Name), append(gone.IDs, t.ID)
 		}
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	// ProducerExpiryInterval is how often producers past Config.ProducerIDExpiry are
 	// forgotten. Default 10 min. Kafka's producer.id.expiration.check.interval.ms.
 	ProducerExpiryInterval time.Duration
+	// Accept is asked, before anything is changed, whether this is the directory that
+	// the caller means. Its error ends Open. Default: every directory is.
+	Accept func(m Meta, formatted bool) error
 }
 
 func (o Options) withDefaults() Options {
@@ -185,6 +188,11 @@ func (s *Store) read() error {
 		s.meta, s.formatted = Meta{m.ClusterID, m.NodeID, m.Directory}, true
 	case !errors.Is(err, fs.ErrNotExist):
 		return refused(err)
+	}
+	if s.opt.Accept != nil {
+		if err := s.opt.Accept(s.meta, s.formatted); err != nil {
+			return err
+		}
 	}
 	s.brokerEpoch, s.clean, err = checkpoint.TakeCleanShutdown(s.fs, s.dir)
 	if err != nil {

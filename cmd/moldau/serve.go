@@ -59,7 +59,6 @@ func serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	cfg.Logger = slog.New(newKafkaHandler(os.Stdout, level))
-	raiseOpenFiles(cfg.Logger)
 
 	b, err := broker.New(cfg)
 	if err != nil {
