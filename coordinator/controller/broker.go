@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/moldau-broker/moldau/coordinator"
 	"github.com/moldau-broker/moldau/protocol/metadata"
 )
 
@@ -18,6 +19,7 @@ type session struct {
 	// shutdown is the last offset of what moved the broker's leaderships away; -1 if
 	// it is not shutting down.
 	shutdown int64
+	fencing  bool // The session ended, and fencing the broker takes several steps.
 }
 
 // sessionKey is the timer of a broker's session.
@@ -50,8 +52,40 @@ func (s *Shard) checkEpoch(id int32, epoch int64) (*Broker, *Refusal) {
 	return b, nil
 }
 
+// joining is a registration that takes more than one step: its last incarnation is
+// in very many ISRs.
+type joining struct {
+	ticket coordinator.Ticket
+	req    *kmsg.BrokerRegistrationRequest
+	local  bool
+}
+
+// joinKey is the timer that goes on with a registration.
+type joinKey struct{ id int32 }
+
+// join registers a broker, in this step or by the ones that follow it.
+func (s *Shard) join(st *step, j joining) ([]metadata.Record, []coordinator.Reply) {
+	id := j.req.BrokerID
+	var replies []coordinator.Reply
+	if other, ok := s.joining[id]; ok && other.ticket != j.ticket {
+		resp := other.req.ResponseKind().(*kmsg.BrokerRegistrationResponse)
+		resp.ErrorCode, resp.BrokerEpoch = kerr.DuplicateBrokerRegistration.Code, -1
+		replies = append(replies, coordinator.Reply{To: other.ticket, Body: resp})
+	}
+	st.local = j.local
+	recs, resp := s.registerBroker(st, j.req)
+	if resp == nil {
+		s.joining[id] = j
+		st.timer(joinKey{id}, st.Now)
+		return recs, replies
+	}
+	delete(s.joining, id)
+	return recs, append(replies, coordinator.Reply{To: j.ticket, Body: resp})
+}
+
 // registerBroker serves BrokerRegistration. A new incarnation is fenced until its
-// heartbeats say that it has caught up; its epoch is the offset of its records.
+// heartbeats say that it has caught up; its epoch is the offset of its records. A nil
+// answer says that there is more to clean up first: ask again.
 func (s *Shard) registerBroker(st *step, req *kmsg.BrokerRegistrationRequest) ([]metadata.Record, *kmsg.BrokerRegistrationResponse) {
 	resp := req.ResponseKind().(*kmsg.BrokerRegistrationResponse)
 	existing, _ := s.brokers.Get(req.BrokerID)
@@ -75,7 +109,10 @@ func (s *Shard) registerBroker(st *step, req *kmsg.BrokerRegistrationRequest) ([
 		b.Epoch, b.Fenced, b.ShuttingDown = existing.Epoch, existing.Fenced, existing.ShuttingDown
 	} else {
 		clean := existing != nil && req.Version >= 3 && req.PreviousBrokerEpoch == existing.Epoch
-		recs = s.forget(req.BrokerID, clean)
+		var done bool
+		if recs, done = s.forget(req.BrokerID, clean); !done {
+			return recs, nil // Not yet.
+		}
 		delete(s.sessions, req.BrokerID)
 		st.timer(sessionKey{req.BrokerID}, time.Time{})
 	}
@@ -182,10 +219,7 @@ func (s *Shard) heartbeat(st *step, req *kmsg.BrokerHeartbeatRequest) ([]metadat
 	ses.contact = st.Now
 	current := s.standing(b, ses)
 	next := s.nextStanding(current, b, ses, req)
-	var recs []metadata.Record
-	if next != current {
-		recs = s.enter(next, b)
-	}
+	recs, next := s.enter(st, current, next, b)
 	ses.offset = req.CurrentMetadataOffset
 	if s.level.Directories() {
 		recs = append(recs, s.dirsOffline(b, req.OfflineLogDirs)...)
@@ -195,7 +229,7 @@ func (s *Shard) heartbeat(st *step, req *kmsg.BrokerHeartbeatRequest) ([]metadat
 	}
 	switch next {
 	case controlShutdown:
-		if ses.shutdown < 0 {
+		if len(recs) > 0 || ses.shutdown < 0 {
 			ses.shutdown = st.NextOffset + int64(len(recs)) - 1
 		}
 		fallthrough
@@ -256,18 +290,22 @@ func (s *Shard) nextStanding(current control, b *Broker, ses *session, req *kmsg
 	return controlStop
 }
 
-// enter makes the records of a change of standing.
-func (s *Shard) enter(next control, b *Broker) []metadata.Record {
-	switch next {
-	case controlUnfenced:
-		return s.unfence(b)
-	case controlShutdown:
-		return s.beginShutdown(b)
+// enter makes the records of a change of standing, and says where the broker stands
+// with them: where it stood, if there is more to do first.
+func (s *Shard) enter(st *step, current, next control, b *Broker) ([]metadata.Record, control) {
+	switch {
+	case next == controlShutdown:
+		return s.moveAway(b), next
+	case next == current, b.Fenced && next == controlStop:
+		return nil, next
+	case next == controlUnfenced:
+		return s.unfence(st, b), next
 	}
-	if b.Fenced {
-		return nil // To be told that it may stop.
+	recs, done := s.fence(b)
+	if !done {
+		next = current
 	}
-	return s.fence(b)
+	return recs, next
 }
 
 // lowestOffset is what every active broker that is not shutting down has applied.
@@ -289,12 +327,14 @@ func (s *Shard) dirsOffline(b *Broker, offline [][16]byte) []metadata.Record {
 	}
 	u := noUpheaval()
 	u.remove = b.ID
-	recs := s.follow(u, func(p *Partition) bool {
+	recs, done := s.follow(u, func(p *Partition) bool {
 		dir, assigned := p.directory(b.ID)
 		return assigned && slices.Contains(offline, dir) && slices.Contains(b.Dirs, dir)
 	})
-	if len(online) == 0 {
-		return recs // A broker without a directory stops; a record cannot say that none is left.
+	if len(online) == 0 || !done {
+		// A broker without a directory stops; a record cannot say that none is left.
+		// Where there is more to do, the next heartbeat says the same again.
+		return recs
 	}
 	return append(recs, &metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, LogDirs: online})
 }
@@ -317,13 +357,18 @@ func (s *Shard) sessionDue(st *step, key sessionKey) []metadata.Record {
 	case st.Now.Before(due):
 		st.timer(key, due)
 		return nil
-	case st.Now.Sub(due) > lateAlarm:
+	case st.Now.Sub(due) > lateAlarm && !ses.fencing:
 		ses.contact = st.Now.Add(lateAlarm - s.cfg.SessionTimeout)
 		st.timer(key, st.Now.Add(lateAlarm))
 		return nil
 	}
+	recs, done := s.fence(b)
+	if ses.fencing = !done; !done {
+		st.timer(key, st.Now)
+		return recs
+	}
 	ses.shutdown = -1
-	return s.fence(b)
+	return recs
 }
 
 // unregisterBroker serves UnregisterBroker.
@@ -335,10 +380,15 @@ func (s *Shard) unregisterBroker(st *step, req *kmsg.UnregisterBrokerRequest) ([
 		resp.ErrorCode, resp.ErrorMessage = refusal.code(), refusal.text()
 		return nil, resp
 	}
-	st.timer(sessionKey{b.ID}, time.Time{})
 	u := noUpheaval()
 	u.remove = b.ID
-	recs := s.follow(u, inISROrELR(b.ID))
+	recs, done := s.follow(u, inISROrELR(b.ID))
+	if !done {
+		refusal := refuse(kerr.PolicyViolation, "Unable to perform excessively large batch operation.")
+		resp.ErrorCode, resp.ErrorMessage = refusal.code(), refusal.text()
+		return nil, resp
+	}
+	st.timer(sessionKey{b.ID}, time.Time{})
 	return append(recs, &metadata.UnregisterBroker{BrokerID: b.ID, BrokerEpoch: b.Epoch}), resp
 }
 

@@ -265,6 +265,14 @@ func (s *Shard) deleteTopics(_ *step, req *kmsg.DeleteTopicsRequest) ([]metadata
 		}
 		resp.Topics = append(resp.Topics, deletedTopic(d.name, d.id, d.refusal))
 	}
+	if len(recs) > maxRecords {
+		resp.Topics = nil
+		for _, t := range topics {
+			resp.Topics = append(resp.Topics, deletedTopic(t.Topic, t.TopicID,
+				refuse(kerr.PolicyViolation, "Unable to perform excessively large batch operation.")))
+		}
+		return nil, resp
+	}
 	return recs, resp
 }
 

@@ -34,6 +34,8 @@ func (s *Shard) alterPartition(_ *step, req *kmsg.AlterPartitionRequest) ([]meta
 			op.Partition = rp.Partition
 			if !ok {
 				op.ErrorCode = kerr.UnknownTopicID.Code
+			} else if len(recs) == maxRecords {
+				op.ErrorCode = kerr.OperationNotAttempted.Code // The leader asks again.
 			} else if r = s.proposeISR(req.BrokerID, t, &rp, &op); r != nil {
 				recs = append(recs, r)
 			}
@@ -150,7 +152,10 @@ func (s *Shard) assignDirs(_ *step, req *kmsg.AssignReplicasToDirsRequest) ([]me
 			for _, rp := range rt.Partitions {
 				op := kmsg.NewAssignReplicasToDirsResponseDirectoryTopicPartition()
 				op.Partition = rp.Partition
-				r, k := s.assignDir(b, dir.ID, rt.TopicID, rp.Partition)
+				r, k := metadata.Record(nil), kerr.OperationNotAttempted
+				if len(recs) < maxRecords {
+					r, k = s.assignDir(b, dir.ID, rt.TopicID, rp.Partition)
+				}
 				if k != nil {
 					op.ErrorCode = k.Code
 				}

@@ -33,18 +33,22 @@ type upheaval struct {
 
 func noUpheaval() upheaval { return upheaval{-1, -1, -1} }
 
-// follow makes the changes to all partitions that pick chooses, in the order of
-// topics and partitions.
+// maxFollow is how many partitions one step changes because of a broker: the log
+// takes maxRecords at once, and what the step is about goes along. The rest follows
+// in later steps, for which pick chooses what is left.
+const maxFollow = maxRecords - 10
+
+// follow makes the changes to the partitions that pick chooses, in the order of
+// topics and partitions. done is false if there are more than one step takes.
 //
 // It looks at every partition there is: at 100,000 that takes some milliseconds,
 // and happens when a broker comes or goes. An index of partitions by broker would
 // be one more thing to keep true.
-func (s *Shard) follow(u upheaval, pick func(*Partition) bool) []metadata.Record {
+func (s *Shard) follow(u upheaval, pick func(*Partition) bool) (recs []metadata.Record, done bool) {
 	active := func(id int32) bool {
 		return id != u.remove && id != u.unclean && (id == u.add || s.active(id))
 	}
 	gone := []int32{u.remove, u.unclean}
-	var recs []metadata.Record
 	for t := range values(s.topics) {
 		minISR, how := -1, electOnline
 		for _, p := range t.Partitions {
@@ -62,11 +66,14 @@ func (s *Shard) follow(u upheaval, pick func(*Partition) bool) []metadata.Record
 			c.election, c.unclean = how, u.unclean
 			c.isr = without(p.ISR, gone)
 			if r := c.record(); r != nil {
+				if len(recs) == maxFollow {
+					return recs, false
+				}
 				recs = append(recs, r)
 			}
 		}
 	}
-	return recs
+	return recs, true
 }
 
 // inISR and the others choose partitions for follow.
@@ -90,41 +97,61 @@ func (s *Shard) leads(id int32) bool {
 	return false
 }
 
-// fence makes a broker leave all ISRs, then fences it.
-func (s *Shard) fence(b *Broker) []metadata.Record {
+// fence makes a broker leave all ISRs, then fences it. While not done, it is not
+// fenced yet.
+func (s *Shard) fence(b *Broker) (recs []metadata.Record, done bool) {
 	u := noUpheaval()
 	u.remove = b.ID
-	return append(s.follow(u, inISR(b.ID)),
-		&metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, Fenced: metadata.Fence})
+	recs, done = s.follow(u, inISR(b.ID))
+	if !done {
+		return recs, false
+	}
+	return append(recs, &metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, Fenced: metadata.Fence}), true
 }
 
 // unfence lets a broker in, and elects it where there is no leader.
-func (s *Shard) unfence(b *Broker) []metadata.Record {
+func (s *Shard) unfence(st *step, b *Broker) []metadata.Record {
+	unfenced := &metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, Fenced: metadata.Unfence}
+	if b.ShuttingDown {
+		return []metadata.Record{unfenced} // It was fenced on its way out, and is still going.
+	}
 	u := noUpheaval()
 	u.add = b.ID
-	recs := []metadata.Record{&metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, Fenced: metadata.Unfence}}
-	if b.ShuttingDown {
-		return recs // It was fenced on its way out, and is still going.
+	recs, done := s.follow(u, leaderless)
+	if !done {
+		st.timer(leadKey{}, st.Now)
 	}
-	return append(recs, s.follow(u, leaderless)...)
+	return append([]metadata.Record{unfenced}, recs...)
 }
 
-// beginShutdown moves what a broker leads elsewhere.
-func (s *Shard) beginShutdown(b *Broker) []metadata.Record {
-	var recs []metadata.Record
-	if !b.ShuttingDown {
-		recs = append(recs, &metadata.BrokerRegistrationChange{
-			BrokerID: b.ID, BrokerEpoch: b.Epoch, InControlledShutdown: metadata.ShutdownBegins,
-		})
+// leadKey is the timer that goes on with electing leaders.
+type leadKey struct{}
+
+// electRest elects leaders where there is none: what unfence left to later steps.
+func (s *Shard) electRest(st *step) []metadata.Record {
+	recs, done := s.follow(noUpheaval(), leaderless)
+	if !done {
+		st.timer(leadKey{}, st.Now)
 	}
+	return recs
+}
+
+// moveAway moves what a broker in controlled shutdown leads elsewhere. Each of its
+// heartbeats goes on with what is left.
+func (s *Shard) moveAway(b *Broker) []metadata.Record {
 	u := noUpheaval()
 	u.remove = b.ID
-	return append(recs, s.follow(u, inISR(b.ID))...)
+	recs, _ := s.follow(u, inISR(b.ID))
+	if !b.ShuttingDown {
+		begins := &metadata.BrokerRegistrationChange{BrokerID: b.ID, BrokerEpoch: b.Epoch, InControlledShutdown: metadata.ShutdownBegins}
+		recs = append([]metadata.Record{begins}, recs...)
+	}
+	return recs
 }
 
 // forget cleans up after a broker's last incarnation as a new one registers. If the
 // last one did not shut down cleanly it may have lost what it had not flushed.
-func (s *Shard) forget(id int32, clean bool) []metadata.Record {
+func (s *Shard) forget(id int32, clean bool) (recs []metadata.Record, done bool) {
 	u := noUpheaval()
 	if s.elr() && !clean {
 		u.unclean = id
@@ -211,6 +238,10 @@ func (s *Shard) electLeaders(_ *step, req *kmsg.ElectLeadersRequest) ([]metadata
 	}
 	if req.ElectionType != askPreferred && req.ElectionType != askUnclean {
 		resp.ErrorCode = kerr.InvalidRequest.Code
+	}
+	if len(recs) > maxRecords {
+		resp.ErrorCode, resp.Topics = kerr.PolicyViolation.Code, nil
+		return nil, resp
 	}
 	return recs, resp
 }

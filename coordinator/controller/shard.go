@@ -23,6 +23,7 @@ type Shard struct {
 	*journal
 	cfg      Config
 	sessions map[int32]*session // By broker.
+	joining  map[int32]joining  // By broker.
 
 	waiting   []pending // Images not committed, in the order of offsets.
 	marked    int64     // The end that the newest image was made at.
@@ -48,6 +49,7 @@ func New(cfg Config) *Shard {
 		journal:   newJournal(cfg.Supported),
 		cfg:       cfg,
 		sessions:  map[int32]*session{},
+		joining:   map[int32]joining{},
 		published: -1,
 	}
 }
@@ -76,9 +78,17 @@ func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordin
 		return coordinator.Effects{Replies: []coordinator.Reply{{To: t, Err: coordinator.ErrLoading}}}
 	}
 	st := &step{Moment: m, describable: req.Describable, local: req.Local}
-	recs, resp := s.handle(st, req.Body)
+	var recs []metadata.Record
+	var replies []coordinator.Reply
+	if r, ok := req.Body.(*kmsg.BrokerRegistrationRequest); ok {
+		recs, replies = s.join(st, joining{t, r, req.Local})
+	} else {
+		var resp kmsg.Response
+		recs, resp = s.handle(st, req.Body)
+		replies = []coordinator.Reply{{To: t, Body: resp}}
+	}
 	eff := s.effects(st, recs)
-	eff.Replies = []coordinator.Reply{{To: t, Body: resp}}
+	eff.Replies = replies
 	return eff
 }
 
@@ -111,8 +121,6 @@ func (s *Shard) handle(st *step, body kmsg.Request) ([]metadata.Record, kmsg.Res
 // them.
 func (s *Shard) handleNode(st *step, body kmsg.Request) ([]metadata.Record, kmsg.Response) {
 	switch req := body.(type) {
-	case *kmsg.BrokerRegistrationRequest:
-		return answer(s.registerBroker(st, req))
 	case *kmsg.BrokerHeartbeatRequest:
 		return answer(s.heartbeat(st, req))
 	case *kmsg.UnregisterBrokerRequest:
@@ -152,6 +160,9 @@ func (s *Shard) Refused(m coordinator.Moment, t coordinator.Ticket, in any, err 
 		// What was due stays due.
 		return coordinator.Effects{Timers: []coordinator.Timer{{Key: in, At: m.Now.Add(time.Second)}}}
 	}
+	if req, ok := in.(Request).Body.(*kmsg.BrokerRegistrationRequest); ok {
+		delete(s.joining, req.BrokerID)
+	}
 	return coordinator.Effects{Replies: []coordinator.Reply{{To: t, Err: err}}}
 }
 
@@ -167,11 +178,18 @@ func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
 	s.mark()
 	st := &step{Moment: m}
 	var recs []metadata.Record
+	var replies []coordinator.Reply
 	switch key := key.(type) {
 	case sessionKey:
 		recs = s.sessionDue(st, key)
 	case activateKey:
 		recs = s.activation()
+	case leadKey:
+		recs = s.electRest(st)
+	case joinKey:
+		if j, ok := s.joining[key.id]; ok {
+			recs, replies = s.join(st, j)
+		}
 	case balanceKey:
 		st.timer(key, m.Now.Add(s.cfg.BalanceInterval))
 		recs = s.balance()
@@ -181,7 +199,9 @@ func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
 	default:
 		panic(fmt.Sprintf("BUG: the controller has no timer %T", key))
 	}
-	return s.effects(st, recs)
+	eff := s.effects(st, recs)
+	eff.Replies = replies
+	return eff
 }
 
 // Replay implements coordinator.Shard.
