@@ -59,7 +59,8 @@ type actor struct {
 	now       time.Time // That of the last step.
 	timers    timers
 	alarm     *time.Timer
-	parked    []parked // Replies and sends in order of their offsets.
+	alarmAt   time.Time // What it is set to; zero: it is not.
+	parked    []parked  // Replies and sends in order of their offsets.
 	published int64
 }
 
@@ -204,7 +205,7 @@ func (a *actor) fail(err error) {
 	if a.alarm != nil {
 		a.alarm.Stop()
 	}
-	a.shard, a.parked, a.timers = nil, nil, timers{}
+	a.shard, a.parked, a.timers, a.alarmAt = nil, nil, timers{}, time.Time{}
 
 	a.mu.Lock()
 	if a.mu.phase == stopped {

@@ -93,6 +93,7 @@ func (a *actor) do(w work) error {
 // fireDue fires the timers that are due now. One that is set meanwhile for the
 // past waits for the next round, so that a shard cannot hold its owner.
 func (a *actor) fireDue() error {
+	a.alarmAt = time.Time{}
 	now := a.moment().Now
 	for range len(a.timers.heap) {
 		key, ok := a.timers.pop(now)
@@ -230,6 +231,10 @@ func (a *actor) moment() Moment {
 // setAlarm sets the one real timer to the next timer that is due.
 func (a *actor) setAlarm() {
 	at, ok := a.timers.next()
+	if at.Equal(a.alarmAt) {
+		return // As most often: a heartbeat moves a timer that is not the next.
+	}
+	a.alarmAt = at
 	switch {
 	case !ok && a.alarm != nil:
 		a.alarm.Stop()

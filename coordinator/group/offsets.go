@@ -1,7 +1,6 @@
 package group
 
 import (
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 
@@ -145,8 +144,16 @@ func (g *group) isOpen(topic string, partition int32) bool {
 	return len(g.open[topic][partition]) > 0
 }
 
-// skipped logs a record that nobody here can read.
-func (s *Shard) skipped(at coordinator.At, r coordinator.Record) {
-	s.cfg.Logger.Warn("group record of unknown type was skipped; a newer release may have written it",
-		slog.Int("type", int(binary.BigEndian.Uint16(r.Key))), slog.Int64("offset", at.Offset))
+// skip passes over a record that nobody here can read, with one log line for each
+// type.
+func (s *Shard) skip(at coordinator.At, typ uint16) {
+	if s.skipped[typ] {
+		return
+	}
+	if s.skipped == nil {
+		s.skipped = make(map[uint16]bool)
+	}
+	s.skipped[typ] = true
+	s.cfg.Logger.Warn("group records of an unknown type are skipped; another release may have written them",
+		slog.Int("type", int(typ)), slog.Int64("first_offset", at.Offset))
 }

@@ -97,7 +97,7 @@ func (s *Shard) Replay(at coordinator.At, r coordinator.Record) error {
 	if len(r.Key) < 2 {
 		return fmt.Errorf("record at offset %d has a key of %d bytes, want a type at least", at.Offset, len(r.Key))
 	}
-	switch binary.BigEndian.Uint16(r.Key) {
+	switch typ := binary.BigEndian.Uint16(r.Key); typ {
 	case keyOffsetV0, keyOffset:
 		var key kmsg.OffsetCommitKey
 		if err := key.ReadFrom(r.Key); err != nil {
@@ -110,9 +110,10 @@ func (s *Shard) Replay(at coordinator.At, r coordinator.Record) error {
 			return fmt.Errorf("group key at offset %d: %w", at.Offset, err)
 		}
 		return s.replayGroup(at, key.Group, r.Value)
+	default:
+		s.skip(at, typ)
+		return nil
 	}
-	s.skipped(at, r)
-	return nil
 }
 
 // replayGroup applies a GroupMetadata record. While the log is loaded it is also
