@@ -31,18 +31,34 @@ type Appended struct {
 // Errors of the producer state (see producer.Check) and *BatchTooLargeError refuse the
 // batch; a *StorageError means that the disk did, and that the log is as it was; a
 // *FailedError that the log takes no more writes.
+//
+// A batch that begins a transaction is trusted to be known to its coordinator.
 func (l *Log) Append(now time.Time, b batch.Batch, epoch int32, o producer.Origin) (Appended, error) {
-	return l.append(now, b, epoch, o, 0)
+	return l.append(now, b, epoch, o, producer.Trusted, 0)
+}
+
+// AppendGuarded is Append for a batch that may begin a transaction, with the guard
+// that Verify gave for it.
+func (l *Log) AppendGuarded(now time.Time, b batch.Batch, epoch int32, o producer.Origin, g producer.Guard) (Appended, error) {
+	return l.append(now, b, epoch, o, g, 0)
+}
+
+// Verify says which guard a transactional batch of the producer needs: see
+// producer.State.Verify. Any goroutine may ask.
+func (l *Log) Verify(now time.Time, v producer.Verification) (producer.Guard, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.producers.Verify(v, now.UnixMilli())
 }
 
 // AppendMarker is Append for the control batch that ends a transaction. txnVersion is
 // the version of the transaction protocol from WriteTxnMarkers: from 2 on the marker
 // must bear a newer epoch than the data (KIP-890).
 func (l *Log) AppendMarker(now time.Time, b batch.Batch, epoch int32, txnVersion int16) (Appended, error) {
-	return l.append(now, b, epoch, producer.Coordinator, txnVersion)
+	return l.append(now, b, epoch, producer.Coordinator, producer.Trusted, txnVersion)
 }
 
-func (l *Log) append(now time.Time, b batch.Batch, epoch int32, o producer.Origin, txnVersion int16) (Appended, error) {
+func (l *Log) append(now time.Time, b batch.Batch, epoch int32, o producer.Origin, g producer.Guard, txnVersion int16) (Appended, error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usableLocked(); err != nil {
@@ -55,7 +71,7 @@ func (l *Log) append(now time.Time, b batch.Batch, epoch int32, o producer.Origi
 	if err != nil {
 		return Appended{}, err
 	}
-	switch v, err := l.checkProducer(b, marker, o, txnVersion, now); {
+	switch v, err := l.checkProducer(b, marker, o, g, txnVersion); {
 	case err != nil:
 		return Appended{}, err
 	case v.Duplicate:
@@ -71,13 +87,13 @@ func (l *Log) append(now time.Time, b batch.Batch, epoch int32, o producer.Origi
 	return Appended{Base: b.BaseOffset(), Last: b.LastOffset(), TimestampMs: b.MaxTimestamp(), FlushDue: l.FlushDue()}, l.Err()
 }
 
-func (l *Log) checkProducer(b batch.Batch, m *producer.Marker, o producer.Origin, txnVersion int16, now time.Time) (producer.Verdict, error) {
+func (l *Log) checkProducer(b batch.Batch, m *producer.Marker, o producer.Origin, g producer.Guard, txnVersion int16) (producer.Verdict, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m != nil {
 		return producer.Verdict{}, l.mu.producers.CheckMarker(b, *m, o, txnVersion)
 	}
-	return l.mu.producers.Check(b, o, now.UnixMilli())
+	return l.mu.producers.Check(b, o, g)
 }
 
 // AppendReplica appends whole batches as a leader stamped them: offsets and epochs are

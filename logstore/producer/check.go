@@ -99,26 +99,33 @@ func (e *CoordinatorFencedError) Error() string {
 
 // Check says whether a data batch may be appended, or need not be because it has
 // been already. Its offsets are not looked at. Batches without a producer id
-// always may; markers are for CheckMarker. The errors are *EpochError,
-// *SequenceError and *TxnStateError.
-//
-// The time is when the batch arrived. No rule of today depends on it: a producer
-// is forgotten by Expire alone, not by being late, and verification entries
-// (KIP-890), which live by the clock, are not kept yet.
-func (s *State) Check(h batch.Batch, o Origin, _ int64) (Verdict, error) {
+// always may; markers are for CheckMarker. The guard is that of Verify. The errors
+// are *EpochError, *SequenceError, *TxnStateError and *UnverifiedError.
+func (s *State) Check(h batch.Batch, o Origin, g Guard) (Verdict, error) {
 	if h.ProducerID() < 0 || h.Control() || o == Replica {
 		return Verdict{}, nil
 	}
 	e, ok := s.producers[h.ProducerID()]
+	if ok && o == Client {
+		if a, ok := e.duplicate(h); ok {
+			return Verdict{Duplicate: true, Base: a.firstOffset(), Last: a.lastOffset, TimestampMs: a.timestampMs}, nil
+		}
+	}
+	if err := s.checkGuard(h, g); err != nil {
+		return Verdict{}, err
+	}
+	if ok && h.ProducerEpoch() < e.epoch {
+		return Verdict{}, &EpochError{ProducerID: h.ProducerID(), Epoch: h.ProducerEpoch(), Current: e.epoch}
+	}
+	if o == Client {
+		if err := s.checkFirst(h); err != nil {
+			return Verdict{}, err
+		}
+	}
 	if !ok {
 		// Its records were deleted or it has expired, or it is new: there is nothing to
 		// hold it against, so any sequence will do (KIP-360).
 		return Verdict{}, nil
-	}
-	if o == Client {
-		if a, ok := e.duplicate(h); ok {
-			return Verdict{Duplicate: true, Base: a.firstOffset(), Last: a.lastOffset, TimestampMs: a.timestampMs}, nil
-		}
 	}
 	return Verdict{}, e.checkData(h, o)
 }
@@ -138,9 +145,6 @@ func (e *entry) duplicate(h batch.Batch) (appended, bool) {
 }
 
 func (e *entry) checkData(h batch.Batch, o Origin) error {
-	if h.ProducerEpoch() < e.epoch {
-		return &EpochError{ProducerID: h.ProducerID(), Epoch: h.ProducerEpoch(), Current: e.epoch}
-	}
 	if o == Client {
 		if want, any := e.nextSeq(h.ProducerEpoch()); !any && h.BaseSequence() != want {
 			return &SequenceError{ProducerID: h.ProducerID(), Epoch: h.ProducerEpoch(), First: h.BaseSequence(), Want: want}

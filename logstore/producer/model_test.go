@@ -309,7 +309,7 @@ func (w *world) draw(t *rapid.T) event {
 func (w *world) client(t *rapid.T) {
 	e := w.draw(t)
 	want := w.h.verdict(e)
-	v, err := w.s.Check(e.batch(), Client, 0)
+	v, err := w.s.Check(e.batch(), Client, Trusted)
 	if got := verdictOf(v, err); got != want {
 		t.Fatalf("%+v: %s, want %s", e, got, want)
 	}
@@ -320,7 +320,7 @@ func (w *world) client(t *rapid.T) {
 
 func (w *world) replica(t *rapid.T) {
 	e := w.draw(t)
-	if got := verdictOf(w.s.Check(e.batch(), Replica, 0)); got != "ok" {
+	if got := verdictOf(w.s.Check(e.batch(), Replica, Trusted)); got != "ok" {
 		t.Fatalf("%+v: %s", e, got)
 	}
 	w.apply(t, e)

@@ -92,10 +92,10 @@ func TestSnapshotOfState(t *testing.T) {
 		t.Errorf("first unstable offset %d, %v; map end %d", first, ok, loaded.MapEnd())
 	}
 	// The window is one batch now: the newest is a duplicate, the one before is not.
-	if v, err := loaded.Check(head{pid: 9, seq: 4}.batch(), Client, 0); !v.Duplicate || v.Base != 102 || v.TimestampMs != 6 || err != nil {
+	if v, err := loaded.Check(head{pid: 9, seq: 4}.batch(), Client, Trusted); !v.Duplicate || v.Base != 102 || v.TimestampMs != 6 || err != nil {
 		t.Errorf("the last batch again: %+v, %v", v, err)
 	}
-	if v, err := loaded.Check(head{pid: 9, seq: 3}.batch(), Client, 0); err == nil {
+	if v, err := loaded.Check(head{pid: 9, seq: 3}.batch(), Client, Trusted); err == nil {
 		t.Errorf("the batch before it again: %+v", v)
 	}
 
@@ -206,7 +206,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("a loaded state does not save: %v", err)
 		}
 		for _, e := range entries {
-			_, _ = s.Check(head{pid: e.ProducerID, epoch: e.Epoch, seq: e.LastSequence}.batch(), Client, 0)
+			_, _ = s.Check(head{pid: e.ProducerID, epoch: e.Epoch, seq: e.LastSequence}.batch(), Client, Trusted)
 			s.Apply(head{offset: 1 << 61, pid: e.ProducerID, control: true}.batch(), &Marker{})
 		}
 		if _, ok := s.FirstUnstable(); ok {

@@ -14,11 +14,11 @@
 // window is five batches, a duplicate must match one of them exactly, and a
 // snapshot keeps only the last.
 //
+// A transaction begins only with a proof that its coordinator knows of it
+// (guard.go): one that it does not know would never end.
+//
 // Not here: the files themselves and when they are written (logstore), error codes
-// (the broker's API layer), and the proof that a transactional batch belongs to a
-// transaction its coordinator knows (KIP-890's verification guard). The guard's
-// place is in checkData, before the sequence is looked at; State.Entry tells
-// whether a transaction is open, in which case no proof is asked for.
+// and asking the coordinator (the broker's API layer).
 package producer
 
 import (
@@ -53,6 +53,8 @@ type State struct {
 	unreplicated []txn // Decided, but the marker is not yet below the high watermark.
 
 	mapEnd int64
+
+	verifying map[int64]*verification // By producer id.
 }
 
 // entry is one producer. It holds no pointer, and 144 bytes: there may be very
@@ -153,6 +155,7 @@ func (s *State) Apply(h batch.Batch, m *Marker) (completed *Txn) {
 }
 
 func (s *State) applyData(h batch.Batch) {
+	delete(s.verifying, h.ProducerID())
 	e := s.entryOf(h.ProducerID())
 	e.setEpoch(h.ProducerEpoch())
 	e.timestampMs = h.MaxTimestamp()
@@ -171,6 +174,7 @@ func (s *State) applyData(h batch.Batch) {
 // applyMarker ends the producer's transaction, if one is open. Without one the
 // marker still counts: its epochs fence zombies.
 func (s *State) applyMarker(h batch.Batch, m Marker) (completed *Txn) {
+	delete(s.verifying, h.ProducerID())
 	e := s.entryOf(h.ProducerID())
 	if e.txnFirst >= 0 {
 		completed = &Txn{ProducerID: h.ProducerID(), First: e.txnFirst, Last: h.BaseOffset(), Aborted: m.Abort}
@@ -282,6 +286,11 @@ func (s *State) Expire(nowMs int64) (expired int) {
 		if s.expired(e.txnFirst, e.timestampMs, nowMs) {
 			delete(s.producers, id)
 			expired++
+		}
+	}
+	for id, v := range s.verifying {
+		if nowMs-v.timestampMs >= s.expiry.Milliseconds() {
+			delete(s.verifying, id)
 		}
 	}
 	switch { // A map does not shrink by itself, and a wave of producers may have come and gone.

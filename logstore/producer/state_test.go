@@ -151,7 +151,7 @@ func TestCheckData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New(expiry)
 			applyAll(t, s, tc.before...)
-			got, err := s.Check(tc.in.batch(), tc.origin, 0)
+			got, err := s.Check(tc.in.batch(), tc.origin, Trusted)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
@@ -297,7 +297,7 @@ func TestExpiryOfMany(t *testing.T) {
 		t.Errorf("%d expired, %d left", got, s.Len())
 	}
 	for _, e := range s.Entries() {
-		if v, err := s.Check(head{pid: e.ProducerID}.batch(), Client, 0); !v.Duplicate || err != nil {
+		if v, err := s.Check(head{pid: e.ProducerID}.batch(), Client, Trusted); !v.Duplicate || err != nil {
 			t.Errorf("producer %d: %+v, %v", e.ProducerID, v, err)
 		}
 	}
@@ -311,7 +311,7 @@ func TestProduceDoesNotAllocate(t *testing.T) {
 		b.SetBaseOffset(next)
 		binary.BigEndian.PutUint32(b[53:], uint32(next)) // The sequence.
 		next++
-		if v, err := s.Check(b, Client, 0); v.Duplicate || err != nil {
+		if v, err := s.Check(b, Client, Trusted); v.Duplicate || err != nil {
 			t.Fatalf("batch %d: %+v, %v", next, v, err)
 		}
 		s.Apply(b, nil)
