@@ -10,9 +10,14 @@ import (
 	"github.com/moldau-broker/moldau/coordinator"
 )
 
-// commitNotFound is the OffsetCommit version from which on a missing group has an
-// error of its own.
-const commitNotFound = 9
+// The OffsetCommit versions that change what the coordinator does.
+const (
+	commitFirstRetention = 2 // The client may say how long the offset is kept,
+	commitLastRetention  = 4 // up to this version.
+	commitHasEpoch       = 6
+	commitNotFound       = 9  // A missing group has an error of its own.
+	commitNamesByID      = 10 // Topics have ids, which go into the record.
+)
 
 // commit serves OffsetCommit (8), versions 0 to 10. The topics were checked by
 // the caller, who has the image; in version 10 he has put the names beside the
@@ -79,13 +84,15 @@ func (g *classic) validateCommit(id string, instance *string, generation int32) 
 func (s *Shard) commitOne(req *kmsg.OffsetCommitRequest, rt kmsg.OffsetCommitRequestTopic, rp kmsg.OffsetCommitRequestTopicPartition) int16 {
 	c := committed{
 		offset:      rp.Offset,
-		leaderEpoch: max(-1, rp.LeaderEpoch),
+		leaderEpoch: -1,
 		commitMs:    s.nowMs(),
 		expireMs:    -1,
-		topicID:     rt.TopicID,
 	}
-	if req.Version < 6 { // The first with an epoch.
-		c.leaderEpoch = -1
+	if req.Version >= commitHasEpoch {
+		c.leaderEpoch = rp.LeaderEpoch
+	}
+	if req.Version >= commitNamesByID {
+		c.topicID = rt.TopicID
 	}
 	if rp.Metadata != nil {
 		c.metadata = *rp.Metadata
@@ -93,7 +100,7 @@ func (s *Shard) commitOne(req *kmsg.OffsetCommitRequest, rt kmsg.OffsetCommitReq
 	if utf16Len(c.metadata) > s.cfg.OffsetMetadataMaxBytes {
 		return kerr.OffsetMetadataTooLarge.Code
 	}
-	if req.Version >= 2 && req.Version <= 4 && req.RetentionTimeMillis != -1 {
+	if req.Version >= commitFirstRetention && req.Version <= commitLastRetention && req.RetentionTimeMillis != -1 {
 		c.expireMs = s.nowMs() + req.RetentionTimeMillis
 	}
 	s.write(offsetRecord(offsetKey{req.Group, rt.Topic, rp.Partition}, c))

@@ -191,6 +191,39 @@ func TestRefusedCleaning(t *testing.T) {
 	b.want("list", "groups")
 }
 
+// TestCommitVersions: what each version stores, as Kafka 4.2.2 does.
+func TestCommitVersions(t *testing.T) {
+	id := [16]byte{7}
+	for version := int16(2); version <= 10; version++ {
+		s := New(DefaultConfig())
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.Version, req.Group, req.RetentionTimeMillis = version, "g", 500
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Offset, rp.LeaderEpoch = 1, 3
+		req.Topics = []kmsg.OffsetCommitRequestTopic{{
+			Topic: "t", TopicID: id, Partitions: []kmsg.OffsetCommitRequestTopicPartition{rp},
+		}}
+		eff := s.Step(coordinator.Moment{Now: coordtest.Start}, 1, Request{Body: req})
+		if err := s.Replay(coordinator.At{ProducerID: -1}, eff.Records[0]); err != nil {
+			t.Fatal(err)
+		}
+		got := s.groups["g"].offsets["t"][0]
+		want := committed{offset: 1, leaderEpoch: -1, commitMs: coordtest.Start.UnixMilli(), expireMs: -1}
+		if version <= 4 {
+			want.expireMs = want.commitMs + 500
+		}
+		if version >= 6 {
+			want.leaderEpoch = 3
+		}
+		if version == 10 {
+			want.topicID = id
+		}
+		if got != want {
+			t.Errorf("version %d stores %+v, want %+v", version, got, want)
+		}
+	}
+}
+
 // TestDeletedTopicsByID: the offsets of a topic that was made again stay.
 func TestDeletedTopicsByID(t *testing.T) {
 	s := New(DefaultConfig())
