@@ -7,9 +7,15 @@ import (
 	"github.com/moldau-broker/moldau/coordinator"
 )
 
+// The TxnOffsetCommit versions that change what the coordinator does.
+const (
+	txnCommitHasEpoch  = 2
+	txnCommitNamesByID = 6 // As with OffsetCommit: before, no id goes into the record.
+)
+
 // txnCommit serves TxnOffsetCommit (28), versions 0 to 5: how far a group will have
-// read once a transaction commits. The topics were checked by the caller, who has
-// put the ids beside the names; the producer is checked by the log.
+// read once a transaction commits. The topics were checked by the caller; the
+// producer is checked by the log.
 func (s *Shard) txnCommit(t coordinator.Ticket, guard uint64, req *kmsg.TxnOffsetCommitRequest) {
 	g := s.groups[req.Group]
 	code := kerr.IllegalGeneration.Code
@@ -58,9 +64,12 @@ func (g *classic) validateTxnCommit(id string, instance *string, generation int3
 
 // txnCommitOne writes one offset.
 func (s *Shard) txnCommitOne(req *kmsg.TxnOffsetCommitRequest, rt kmsg.TxnOffsetCommitRequestTopic, rp kmsg.TxnOffsetCommitRequestTopicPartition) int16 {
-	c := committed{offset: rp.Offset, leaderEpoch: -1, commitMs: s.nowMs(), expireMs: -1, topicID: rt.TopicID}
-	if req.Version >= 2 { // The first with an epoch.
-		c.leaderEpoch = max(-1, rp.LeaderEpoch)
+	c := committed{offset: rp.Offset, leaderEpoch: -1, commitMs: s.nowMs(), expireMs: -1}
+	if req.Version >= txnCommitHasEpoch {
+		c.leaderEpoch = rp.LeaderEpoch
+	}
+	if req.Version >= txnCommitNamesByID {
+		c.topicID = rt.TopicID
 	}
 	if rp.Metadata != nil {
 		c.metadata = *rp.Metadata
