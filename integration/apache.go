@@ -24,7 +24,7 @@ func apacheHome() string {
 
 // apacheTool returns the path of one of Apache Kafka's command-line tools; the test skips
 // if they are not there.
-func apacheTool(t *testing.T, name string) string {
+func apacheTool(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(apacheHome(), "bin", name+".sh")
 	if _, err := os.Stat(path); err != nil {
@@ -34,7 +34,7 @@ func apacheTool(t *testing.T, name string) string {
 }
 
 // kcat returns the path of kcat; the test skips if it is not there.
-func kcat(t *testing.T) string {
+func kcat(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("kcat")
 	if err != nil {
@@ -52,7 +52,7 @@ type Apache struct {
 }
 
 // NewApache returns a control on a fresh data directory, not started yet.
-func NewApache(t *testing.T) *Apache {
+func NewApache(t testing.TB) *Apache {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddr(t))
 	if err != nil {
@@ -74,27 +74,27 @@ func (a *Apache) Addr() string { return net.JoinHostPort("127.0.0.1", a.port) }
 func (a *Apache) Dir() string { return a.dir }
 
 // Start implements Broker.
-func (a *Apache) Start(t *testing.T) {
+func (a *Apache) Start(t testing.TB) {
 	t.Helper()
 	a.control(t, "start")
 	a.running = true
 }
 
 // Stop implements Broker.
-func (a *Apache) Stop(t *testing.T) {
+func (a *Apache) Stop(t testing.TB) {
 	t.Helper()
 	a.running = false
 	a.control(t, "stop")
 }
 
 // Kill implements Broker.
-func (a *Apache) Kill(t *testing.T) {
+func (a *Apache) Kill(t testing.TB) {
 	t.Helper()
 	a.running = false
 	a.control(t, "stop", "kill")
 }
 
-func (a *Apache) control(t *testing.T, args ...string) {
+func (a *Apache) control(t testing.TB, args ...string) {
 	t.Helper()
 	port, err := strconv.Atoi(a.port)
 	if err != nil {

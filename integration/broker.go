@@ -19,11 +19,11 @@ type Broker interface {
 	// Dir is the data directory, Kafka's log.dirs.
 	Dir() string
 	// Start starts a stopped broker and returns when it serves.
-	Start(t *testing.T)
+	Start(t testing.TB)
 	// Stop ends it by SIGTERM and waits for its end.
-	Stop(t *testing.T)
+	Stop(t testing.TB)
 	// Kill ends it by SIGKILL and waits for its end.
-	Kill(t *testing.T)
+	Kill(t testing.TB)
 }
 
 // readyIn is how long a broker may take until it serves. Apache Kafka needs about
@@ -47,7 +47,7 @@ func until(ctx context.Context, what string, ok func() bool) error {
 
 // freeAddr returns a loopback address that nobody listens on. Another process may
 // take it before it is used; the broker then says so.
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +59,7 @@ func freeAddr(t *testing.T) string {
 
 // output runs a command to its end and returns what it wrote to standard output.
 // A command that fails ends the test with all that it wrote.
-func output(t *testing.T, cmd *exec.Cmd) string {
+func output(t testing.TB, cmd *exec.Cmd) string {
 	t.Helper()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -58,7 +58,7 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 // binaryPath returns the path of the binary under test.
-func binaryPath(t *testing.T) string {
+func binaryPath(t testing.TB) string {
 	t.Helper()
 	bin, err := build()
 	if err != nil {
@@ -69,7 +69,7 @@ func binaryPath(t *testing.T) string {
 
 // NewMoldau returns a broker of ours on a fresh data directory, not started yet.
 // It is killed when the test ends, and its log is shown if the test has failed.
-func NewMoldau(t *testing.T, args ...string) *Moldau {
+func NewMoldau(t testing.TB, args ...string) *Moldau {
 	t.Helper()
 	m := &Moldau{bin: binaryPath(t), dir: filepath.Join(t.TempDir(), "data"), args: args}
 	t.Cleanup(func() {
@@ -94,7 +94,7 @@ func (m *Moldau) Log() string { return m.log.String() }
 
 // Start implements Broker. The first start lets the broker choose its port, the
 // later ones ask for the same again, so that clients find it.
-func (m *Moldau) Start(t *testing.T) {
+func (m *Moldau) Start(t testing.TB) {
 	t.Helper()
 	listen := m.addr
 	if listen == "" {
@@ -124,7 +124,7 @@ func (m *Moldau) Start(t *testing.T) {
 }
 
 // run starts the process without waiting for anything.
-func (m *Moldau) run(t *testing.T, args []string) {
+func (m *Moldau) run(t testing.TB, args []string) {
 	t.Helper()
 	m.cmd = exec.Command(m.bin, args...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
@@ -137,7 +137,7 @@ func (m *Moldau) run(t *testing.T, args []string) {
 }
 
 // Stop implements Broker. A shutdown that takes long or ends in an error is one.
-func (m *Moldau) Stop(t *testing.T) {
+func (m *Moldau) Stop(t testing.TB) {
 	t.Helper()
 	if err := m.end(t, syscall.SIGTERM); err != nil {
 		t.Errorf("the broker ended after SIGTERM with %v", err)
@@ -145,13 +145,13 @@ func (m *Moldau) Stop(t *testing.T) {
 }
 
 // Kill implements Broker.
-func (m *Moldau) Kill(t *testing.T) {
+func (m *Moldau) Kill(t testing.TB) {
 	t.Helper()
 	_ = m.end(t, syscall.SIGKILL) // Always "signal: killed".
 }
 
 // end sends a signal and waits for the process's end.
-func (m *Moldau) end(t *testing.T, signal syscall.Signal) error {
+func (m *Moldau) end(t testing.TB, signal syscall.Signal) error {
 	t.Helper()
 	if err := m.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
