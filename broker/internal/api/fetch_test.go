@@ -373,7 +373,7 @@ func TestFetchCommitted(t *testing.T) {
 	p := n.partition("t", 0)
 	appendTo := func(b batch.Batch, o producer.Origin) {
 		t.Helper()
-		if _, err := p.Append(time.Now(), b, replica.AppendOptions{Acks: replica.AcksLeader, Origin: o}); err != nil {
+		if _, err := p.Append(time.Now(), b, replica.AppendOptions{Acks: replica.AcksLeader, Origin: o, Guard: producer.Trusted}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,6 +27,8 @@ type ProduceOptions struct {
 	Acks Acks
 	// AllowZstd: the version of the request knows zstd (7 and later).
 	AllowZstd bool
+	// Guard is what Verify gave for a batch that begins a transaction.
+	Guard producer.Guard
 }
 
 // AppendOptions say how a batch is appended.
@@ -34,6 +36,8 @@ type AppendOptions struct {
 	Acks Acks
 	// Origin tells whose batch it is, and thereby what the producer state checks.
 	Origin producer.Origin
+	// Guard is what Verify gave for a batch that begins a transaction.
+	Guard producer.Guard
 	// TxnVersion is the transaction version of WriteTxnMarkers, for markers.
 	TxnVersion int16
 }
@@ -69,7 +73,19 @@ func (p *Partition) Produce(now time.Time, in []byte, o ProduceOptions) (Appende
 	if err != nil {
 		return Appended{}, err
 	}
-	return p.Append(now, b, AppendOptions{Acks: o.Acks, Origin: producer.Client})
+	return p.Append(now, b, AppendOptions{Acks: o.Acks, Origin: producer.Client, Guard: o.Guard})
+}
+
+// Verify says which guard the producer's next transactional batch needs, if this
+// broker leads the partition: producer.NoGuard if its transaction is open here.
+// Otherwise the transaction's coordinator is to be asked, and the batch appended
+// with the guard if it knows of this partition (KIP-890). The errors are those of
+// this package and *producer.EpochError.
+func (p *Partition) Verify(now time.Time, v producer.Verification) (producer.Guard, error) {
+	if err := p.mayAppend(AcksLeader); err != nil {
+		return producer.NoGuard, err
+	}
+	return p.log.Verify(now, v)
 }
 
 func (p *Partition) mayAppend(acks Acks) error {
@@ -121,7 +137,7 @@ func (p *Partition) append(now time.Time, b batch.Batch, o AppendOptions, epoch 
 	if b.Control() {
 		a, err = p.log.AppendMarker(now, b, v.LeaderEpoch, o.TxnVersion)
 	} else {
-		a, err = p.log.Append(now, b, v.LeaderEpoch, o.Origin)
+		a, err = p.log.AppendGuarded(now, b, v.LeaderEpoch, o.Origin, o.Guard)
 	}
 	// The log may have failed after the batch was written: then it counts.
 	if end := p.End(); end > p.owner.state.End() {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/moldau-broker/moldau/broker/internal/replica/state"
+	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/protocol/batch"
 	"github.com/moldau-broker/moldau/protocol/metadata"
 )
@@ -380,7 +381,7 @@ func TestTransactions(t *testing.T) {
 	h.c.create()
 	p := h.partition()
 	mustProduce(t, p, "plain")
-	if _, err := p.Produce(time.Now(), transactional(5, 0, "undone"), ProduceOptions{}); err != nil {
+	if _, err := p.Produce(time.Now(), transactional(5, 0, "undone"), ProduceOptions{Guard: producer.Trusted}); err != nil {
 		t.Fatal(err)
 	}
 	mustProduce(t, p, "after")

@@ -24,17 +24,45 @@ type shardLog struct {
 // leads it in the given epoch.
 func (p *Partition) ShardLog(epoch int32) coordinator.Log { return &shardLog{p: p, epoch: epoch} }
 
+var _ coordinator.TxnLog = (*shardLog)(nil)
+
 // Append writes the records as one batch, as if with AcksAll.
 func (l *shardLog) Append(now time.Time, recs []coordinator.Record) (base int64, err error) {
+	return l.write(now, recs, batch.Plain(0, l.epoch), producer.NoGuard)
+}
+
+// AppendWithin implements coordinator.TxnLog.
+func (l *shardLog) AppendWithin(now time.Time, w coordinator.Within, recs []coordinator.Record) (base int64, err error) {
+	meta := batch.Plain(0, l.epoch)
+	meta.ProducerID, meta.ProducerEpoch, meta.Transactional = w.ProducerID, w.Epoch, true
+	return l.write(now, recs, meta, producer.Guard(w.Guard))
+}
+
+// AppendEnd implements coordinator.TxnLog.
+func (l *shardLog) AppendEnd(now time.Time, m coordinator.Marker) error {
+	meta := batch.Plain(0, l.epoch)
+	meta.ProducerID, meta.ProducerEpoch = m.ProducerID, m.Epoch
+	_, err := l.append(now, batch.EndTxn(meta, m.Commit, m.CoordinatorEpoch, now.UnixMilli()), AppendOptions{TxnVersion: m.Version})
+	return err
+}
+
+// write makes a batch of the records and appends it.
+func (l *shardLog) write(now time.Time, recs []coordinator.Record, meta batch.Meta, g producer.Guard) (base int64, err error) {
 	cfg := l.p.config.Load()
-	b := batch.NewBuilder(batch.Plain(0, l.epoch))
+	b := batch.NewBuilder(meta)
 	for _, r := range recs {
 		b.Append(now.UnixMilli(), r.Key, r.Value)
 	}
 	if limit := cfg.Rules.MaxBytes; limit > 0 && b.Len() > limit {
 		return 0, &coordinator.RefusedError{Err: &batch.TooLargeError{Size: int64(b.Len()), Max: int64(limit)}}
 	}
-	a, err := l.p.append(now, b.Build(), AppendOptions{Acks: AcksAll, Origin: producer.Coordinator}, l.epoch)
+	return l.append(now, b.Build(), AppendOptions{Guard: g})
+}
+
+// append appends a batch of the coordinator's, as if with AcksAll.
+func (l *shardLog) append(now time.Time, b batch.Batch, o AppendOptions) (base int64, err error) {
+	o.Acks, o.Origin = AcksAll, producer.Coordinator
+	a, err := l.p.append(now, b, o, l.epoch)
 	if err != nil {
 		return 0, refused(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/protocol/metadata"
 )
 
@@ -46,7 +47,7 @@ func TestWhatWakesWhom(t *testing.T) {
 		}
 	}
 	check("nothing", "quiet", "quiet", "quiet")
-	if _, err := p.Produce(time.Now(), transactional(5, 0, "x"), ProduceOptions{}); err != nil {
+	if _, err := p.Produce(time.Now(), transactional(5, 0, "x"), ProduceOptions{Guard: producer.Trusted}); err != nil {
 		t.Fatal(err)
 	}
 	check("append", "quiet", "quiet", "woken")
