@@ -10,8 +10,15 @@ type Found = segment.Found
 // OffsetByTime finds the first record whose timestamp is at or after tsMs; false if
 // there is none. Timestamps need not grow with offsets, and the answer is the exact
 // record, inside compressed batches too.
-func (l *Log) OffsetByTime(tsMs int64) (Found, bool, error) {
-	st := l.state.Load()
+func (l *Log) OffsetByTime(tsMs int64) (f Found, ok bool, err error) {
+	err = l.onState(func(st *state) error {
+		f, ok, err = l.offsetByTime(st, tsMs)
+		return err
+	})
+	return f, ok, err
+}
+
+func (l *Log) offsetByTime(st *state, tsMs int64) (Found, bool, error) {
 	for i, seg := range st.segments {
 		newest, _, err := seg.Newest()
 		if err != nil {
@@ -35,8 +42,15 @@ func (l *Log) OffsetByTime(tsMs int64) (Found, bool, error) {
 
 // OffsetOfMaxTime finds the first record that bears the log's newest timestamp; false
 // if the log is empty.
-func (l *Log) OffsetOfMaxTime() (Found, bool, error) {
-	st := l.state.Load()
+func (l *Log) OffsetOfMaxTime() (f Found, ok bool, err error) {
+	err = l.onState(func(st *state) error {
+		f, ok, err = l.offsetOfMaxTime(st)
+		return err
+	})
+	return f, ok, err
+}
+
+func (l *Log) offsetOfMaxTime(st *state) (Found, bool, error) {
 	best, bestTS, bestOffset := -1, int64(0), int64(0)
 	for i, seg := range st.segments {
 		ts, offset, err := seg.Newest()

@@ -1,6 +1,8 @@
 package logstore
 
 import (
+	"errors"
+	"io/fs"
 	"iter"
 
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
@@ -14,8 +16,31 @@ import (
 // batch is whole even so. The span is empty when there is nothing below upTo.
 //
 // *OffsetError says that from lies below the start or above the end.
-func (l *Log) Read(from int64, maxBytes int, upTo Mark, minOne bool) (Span, error) {
-	st := l.state.Load()
+func (l *Log) Read(from int64, maxBytes int, upTo Mark, minOne bool) (span Span, err error) {
+	err = l.onState(func(st *state) error {
+		span, err = l.readState(st, from, maxBytes, upTo, minOne)
+		return err
+	})
+	return span, err
+}
+
+// maxReadTries bounds how often a reader starts again because the segments it looked
+// at left the log: a retention check or a truncation a try.
+const maxReadTries = 5
+
+// onState calls do with the published state. When a file is not found because its
+// segment left the log meanwhile, do is called again with the state of then.
+func (l *Log) onState(do func(*state) error) error {
+	for try := 1; ; try++ {
+		st := l.state.Load()
+		err := do(st)
+		if err == nil || try == maxReadTries || !errors.Is(err, fs.ErrNotExist) || l.state.Load() == st {
+			return err
+		}
+	}
+}
+
+func (l *Log) readState(st *state, from int64, maxBytes int, upTo Mark, minOne bool) (Span, error) {
 	if from < st.start || from > st.end.Offset {
 		return Span{}, &OffsetError{from, st.start, st.end.Offset}
 	}
@@ -126,18 +151,21 @@ func (s *state) batches(from, to int64, yield func(batch.Batch, error) bool) err
 // Aborted returns the aborted transactions that overlap [from, upTo), by the order of
 // their markers. What lies above the log's end has none yet.
 func (l *Log) Aborted(from, upTo int64) ([]producer.Aborted, error) {
-	st := l.state.Load()
 	var found []producer.Aborted
-	for i := st.floor(from); i < len(st.segments); i++ {
-		more, err := st.segments[i].Aborted(from, upTo, func(a producer.Aborted) { found = append(found, a) })
-		if err != nil {
-			return nil, l.ioError("read", err)
+	err := l.onState(func(st *state) error {
+		found = nil
+		for i := st.floor(from); i < len(st.segments); i++ {
+			more, err := st.segments[i].Aborted(from, upTo, func(a producer.Aborted) { found = append(found, a) })
+			if err != nil {
+				return l.ioError("read", err)
+			}
+			if !more {
+				break
+			}
 		}
-		if !more {
-			break
-		}
-	}
-	return found, nil
+		return nil
+	})
+	return found, err
 }
 
 // AbortedIn returns the aborted transactions that a reader of the span must know of.
