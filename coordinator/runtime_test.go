@@ -3,7 +3,9 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,6 +308,47 @@ func TestLoading(t *testing.T) {
 			t.Errorf("loaded a=%v b=%v; want 1 and that of the committed transaction, 1", a, b)
 		}
 	})
+}
+
+// TestLoadsAreBounded: a broker that leads thousands of partitions must not read
+// all of their logs at once.
+func TestLoadsAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		rt := coordinator.New(coordinator.Options{
+			Name:      "toy",
+			NewShard:  func(int32) coordinator.Shard { return newToy() },
+			Logger:    slog.New(slog.DiscardHandler),
+			LoadLimit: 2,
+		})
+		gate := make(chan struct{})
+		var reading atomic.Int32
+		for p := range int32(5) {
+			rt.Elect(p, 1, &countedLog{gatedLog{coordtest.NewLog(), gate}, &reading})
+		}
+		for range 3 {
+			synctest.Wait()
+			if n := reading.Load(); n > 2 || n == 0 {
+				t.Errorf("%d logs are read at once, want 1 or 2", n)
+			}
+			gate <- struct{}{}
+		}
+		close(gate)
+		if err := rt.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// countedLog counts how many are being read.
+type countedLog struct {
+	gatedLog
+	reading *atomic.Int32
+}
+
+func (l *countedLog) Replay(ctx context.Context, f func(batch.Batch) error) error {
+	l.reading.Add(1)
+	defer l.reading.Add(-1)
+	return l.gatedLog.Replay(ctx, f)
 }
 
 func TestLoadThatFailsIsTriedOnce(t *testing.T) {
