@@ -83,12 +83,14 @@ var homes = []struct {
 	{[]string{"github.com/tidwall/btree"}, []string{"coordinator"}, false},
 	{
 		[]string{"github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kadm"},
-		[]string{"cmd", "compat", "integration", "broker/brokertest"}, true,
+		[]string{"cmd", "compat", "integration", "broker/brokertest"},
+		true,
 	},
 	{[]string{"github.com/IBM/sarama"}, []string{"compat", "integration"}, true},
 	{
 		[]string{"testing", "github.com/google/go-cmp", "pgregory.net/rapid", "go.uber.org/goleak"},
-		[]string{"broker/brokertest", "coordinator/coordtest", "compat", "integration"}, true,
+		[]string{"broker/brokertest", "coordinator/coordtest", "compat", "integration"},
+		true,
 	},
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 )
@@ -55,17 +53,4 @@ func freeAddr(t testing.TB) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// output runs a command to its end and returns what it wrote to standard output.
-// A command that fails ends the test with all that it wrote.
-func output(t testing.TB, cmd *exec.Cmd) string {
-	t.Helper()
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", cmd, err, out, stderr.String())
-	}
-	return string(out)
 }

@@ -34,7 +34,7 @@ var built string
 // removeBinary removes what build has built.
 func removeBinary() {
 	if built != "" {
-		os.RemoveAll(built)
+		_ = os.RemoveAll(built) // In the folder for what may be lost.
 	}
 }
 

@@ -97,6 +97,7 @@ func (l *Log) loadProducers(st *state, end int64, now time.Time) error {
 		return err
 	}
 	l.mu.Lock()
+	p.Replaces(l.mu.producers)
 	l.mu.producers = p
 	l.mu.Unlock()
 	return nil

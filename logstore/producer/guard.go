@@ -3,7 +3,6 @@ package producer
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
@@ -22,10 +21,6 @@ const (
 	// transaction.partition.verification.enable), or the batch was judged before.
 	Trusted Guard = math.MaxUint64
 )
-
-// lastGuard is the last one that was made, of all states: a log may replace its
-// state while a coordinator is being asked.
-var lastGuard atomic.Uint64
 
 // Verification is a producer who wants to begin its transaction in a partition.
 type Verification struct {
@@ -65,7 +60,7 @@ func (s *State) Verify(v Verification, nowMs int64) (Guard, error) {
 	p := s.verifying[v.ProducerID]
 	switch {
 	case p == nil:
-		p = &verification{guard: Guard(lastGuard.Add(1)), epoch: v.Epoch, lowest: v.FirstSequence, epochBump: v.EpochBump, timestampMs: nowMs}
+		p = &verification{guard: s.nextGuard(), epoch: v.Epoch, lowest: v.FirstSequence, epochBump: v.EpochBump, timestampMs: nowMs}
 		s.verifying[v.ProducerID] = p
 	case v.Epoch > p.epoch:
 		p.epoch, p.lowest = v.Epoch, v.FirstSequence
@@ -74,6 +69,15 @@ func (s *State) Verify(v Verification, nowMs int64) (Guard, error) {
 	}
 	return p.guard, nil
 }
+
+func (s *State) nextGuard() Guard {
+	s.lastGuard++
+	return s.lastGuard
+}
+
+// Replaces makes s go on where old leaves off: no guard of s is one of old's. A log
+// may replace its state while a coordinator is being asked.
+func (s *State) Replaces(old *State) { s.lastGuard = max(s.lastGuard, old.lastGuard) }
 
 // open says whether the producer has a transaction open in that epoch.
 func (s *State) open(producerID int64, epoch int16) bool {

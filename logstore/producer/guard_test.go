@@ -123,3 +123,23 @@ func TestGuardExpires(t *testing.T) {
 		t.Error("a guard was kept for an hour")
 	}
 }
+
+// TestGuardOfReplacedState holds a state that replaces another, as after a
+// truncation, to making no guard that the other has made: an answer that was asked
+// for under the old one must not open a transaction under the new.
+func TestGuardOfReplacedState(t *testing.T) {
+	v := Verification{ProducerID: 7, FirstSequence: 0}
+	old, replaced := New(time.Hour), New(time.Hour)
+	before, err := old.Verify(v, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced.Replaces(old)
+	after, err := replaced.Verify(v, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after == before || after == NoGuard {
+		t.Errorf("guard %d, and before the state was replaced %d", after, before)
+	}
+}

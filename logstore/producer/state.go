@@ -55,6 +55,7 @@ type State struct {
 	mapEnd int64
 
 	verifying map[int64]*verification // By producer id.
+	lastGuard Guard                   // The last one that was made.
 }
 
 // entry is one producer. It holds no pointer, and 144 bytes: there may be very

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,7 +92,7 @@ func TestFlushIsShared(t *testing.T) {
 		produce(i + 1)
 	}
 	for p.End() < 22 { // All are in the log, nobody was kept out by the sync.
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if got := p.HighWatermark(); got != 1 {
 		t.Errorf("high watermark %d during the sync", got)
