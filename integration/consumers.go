@@ -142,7 +142,7 @@ func saramaGroup(_ *testing.T, addr, topic string) func(context.Context, *tally)
 				return err
 			}
 			all.Go(func() {
-				defer group.Close()
+				defer func() { _ = group.Close() }() // It leaves as well as it can.
 				for ctx.Err() == nil {
 					// An error here is a rebalance or a restart: join again.
 					_ = group.Consume(ctx, []string{topic}, h)
