@@ -37,61 +37,65 @@ func (s *Shard) describe(t coordinator.Ticket, req *kmsg.DescribeTransactionsReq
 	s.reply(t, resp)
 }
 
-// list serves ListTransactions (66), versions 0 to 2, for the ids of this shard.
-func (s *Shard) list(t coordinator.Ticket, req *kmsg.ListTransactionsRequest) {
-	resp := req.ResponseKind().(*kmsg.ListTransactionsResponse)
-	f, code := newFilter(req)
-	if resp.ErrorCode = code; code != 0 {
-		s.reply(t, resp)
-		return
-	}
-	resp.UnknownStateFilters = f.unknown
+// List asks for the ids of a shard that pass a filter. The reply is a
+// []kmsg.ListTransactionsResponseTransactionState in order of ids.
+type List struct {
+	Filter Filter
+}
+
+func (s *Shard) list(t coordinator.Ticket, f Filter) {
+	var found []kmsg.ListTransactionsResponseTransactionState
 	for id, e := range s.ids {
 		if f.passes(e, s.nowMs()) {
 			st := kmsg.NewListTransactionsResponseTransactionState()
 			st.TransactionalID, st.ProducerID, st.TransactionState = id, e.producerID, e.status.String()
-			resp.TransactionStates = append(resp.TransactionStates, st)
+			found = append(found, st)
 		}
 	}
-	slices.SortFunc(resp.TransactionStates, func(a, b kmsg.ListTransactionsResponseTransactionState) int {
+	slices.SortFunc(found, func(a, b kmsg.ListTransactionsResponseTransactionState) int {
 		return strings.Compare(a.TransactionalID, b.TransactionalID)
 	})
-	s.reply(t, resp)
+	s.reply(t, found)
 }
 
-// filter is what ListTransactions asks for.
-type filter struct {
-	req     *kmsg.ListTransactionsRequest
-	unknown []string       // Names that are no states.
-	pattern *regexp.Regexp // nil: any id.
+// Filter is what ListTransactions (66), versions 0 to 2, asks for.
+type Filter struct {
+	producerIDs []int64  // Empty: any.
+	states      []string // Empty: any.
+	longerMs    int64    // Open for more than this; negative: any.
+	pattern     *regexp.Regexp
 }
 
-// newFilter reads the filters of a request. A pattern is RE2 (KIP-1152; Kafka's own
-// is Java's, of which clients use what both have), and is for the whole id.
-func newFilter(req *kmsg.ListTransactionsRequest) (filter, int16) {
-	f := filter{req: req}
+// NewFilter reads the filters of a request, and says which of the states are none.
+// A pattern is RE2 (Kafka's is Java's, of which clients use what both have), and is
+// for the whole id.
+func NewFilter(req *kmsg.ListTransactionsRequest) (f Filter, unknown []string, errorCode int16) {
+	f = Filter{producerIDs: req.ProducerIDFilters, states: req.StateFilters, longerMs: req.DurationFilterMillis}
+	if req.Version < 1 {
+		f.longerMs = -1
+	}
 	for _, name := range req.StateFilters {
 		if !slices.Contains(kmsg.TransactionStateStrings(), name) {
-			f.unknown = append(f.unknown, name)
+			unknown = append(unknown, name)
 		}
 	}
 	if p := req.TransactionalIDPattern; p != nil && *p != "" {
 		// Alone first: a pattern must not close the group that is put around it.
 		if _, err := regexp.Compile(*p); err != nil {
-			return f, kerr.InvalidRegularExpression.Code
+			return f, nil, kerr.InvalidRegularExpression.Code
 		}
 		f.pattern = regexp.MustCompile(`^(?:` + *p + `)$`)
 	}
-	return f, 0
+	return f, unknown, 0
 }
 
-func (f filter) passes(e *entry, nowMs int64) bool {
+func (f Filter) passes(e *entry, nowMs int64) bool {
 	switch {
-	case len(f.req.ProducerIDFilters) > 0 && !slices.Contains(f.req.ProducerIDFilters, e.producerID):
+	case len(f.producerIDs) > 0 && !slices.Contains(f.producerIDs, e.producerID):
 		return false
-	case len(f.req.StateFilters) > 0 && !slices.Contains(f.req.StateFilters, e.status.String()):
+	case len(f.states) > 0 && !slices.Contains(f.states, e.status.String()):
 		return false
-	case f.req.DurationFilterMillis >= 0 && nowMs-e.startMs <= f.req.DurationFilterMillis:
+	case f.longerMs >= 0 && nowMs-e.startMs <= f.longerMs:
 		return false
 	}
 	return f.pattern == nil || f.pattern.MatchString(e.id)

@@ -271,9 +271,11 @@ func (w *world) tools(t *rapid.T) {
 		return
 	}
 	req := kmsg.NewPtrListTransactionsRequest()
+	req.Version = 1
 	req.StateFilters = pick(t, "states", nil, []string{"Ongoing"}, []string{"?", "Empty"})
 	req.DurationFilterMillis = pick(t, "duration", int64(-1), 0, 1000)
-	w.ask(Request{Body: req})
+	f, _, _ := NewFilter(req)
+	w.ask(List{Filter: f})
 }
 
 func (w *world) failover(*rapid.T) {

@@ -131,7 +131,11 @@ func parseList(a *args) (any, error) {
 	if v, ok := a.named["like"]; ok {
 		req.TransactionalIDPattern = &v
 	}
-	return Request{Body: req}, a.err
+	f, unknown, code := NewFilter(req)
+	if code != 0 || len(unknown) > 0 {
+		return nil, fmt.Errorf("code %d, states %v", code, unknown)
+	}
+	return List{Filter: f}, a.err
 }
 
 // args are a command's words in order, and those of the form name=value.

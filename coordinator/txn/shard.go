@@ -15,9 +15,9 @@ import (
 // Request is one client's request to a shard. The reply is the response that
 // belongs to it, in the request's version.
 type Request struct {
-	// Body is one of InitProducerID (with a transactional id), EndTxn,
-	// DescribeTransactions and ListTransactions, all of whose ids belong to this
-	// shard. It is the shard's from now on.
+	// Body is one of InitProducerID (with a transactional id), EndTxn and
+	// DescribeTransactions, all of whose ids belong to this shard. It is the shard's
+	// from now on.
 	Body kmsg.Request
 }
 
@@ -124,7 +124,8 @@ func New(cfg Config) *Shard {
 	}
 }
 
-// Step implements coordinator.Shard. in is a Request, Add, Written or ProducerIDs.
+// Step implements coordinator.Shard. in is a Request, Add, List,
+// Written or ProducerIDs.
 func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordinator.Effects {
 	s.begin(m)
 	switch in := in.(type) {
@@ -146,6 +147,8 @@ func (s *Shard) ask(q question) {
 	switch in := q.in.(type) {
 	case Add:
 		s.add(q.ticket, in)
+	case List:
+		s.list(q.ticket, in.Filter)
 	case Request:
 		switch req := in.Body.(type) {
 		case *kmsg.InitProducerIDRequest:
@@ -154,8 +157,6 @@ func (s *Shard) ask(q question) {
 			s.endTxn(q, req)
 		case *kmsg.DescribeTransactionsRequest:
 			s.describe(q.ticket, req)
-		case *kmsg.ListTransactionsRequest:
-			s.list(q.ticket, req)
 		default:
 			panic(fmt.Sprintf("BUG: transaction shard was given a request %T", req))
 		}

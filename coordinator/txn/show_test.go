@@ -95,13 +95,10 @@ func showReply(r coordinator.Reply) string {
 			s = append(s, one)
 		}
 		return strings.Join(s, "; ")
-	case *kmsg.ListTransactionsResponse:
-		s := errorName(b.ErrorCode)
-		for _, st := range b.TransactionStates {
+	case []kmsg.ListTransactionsResponseTransactionState:
+		s := "listed"
+		for _, st := range b {
 			s += fmt.Sprintf(" %s:%d:%s", st.TransactionalID, st.ProducerID, st.TransactionState)
-		}
-		if len(b.UnknownStateFilters) > 0 {
-			s += fmt.Sprintf(" unknown=%v", b.UnknownStateFilters)
 		}
 		return s
 	}
