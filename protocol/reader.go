@@ -13,7 +13,16 @@ const sizeBytes = 4
 // It lets a common produce request come in with one read.
 const freeBytes = 64 << 10
 
-// Reader takes request frames from a stream.
+// aheadBytes is how much may be read beyond what was asked for: enough for what
+// stands between the batches of a large request, and so little that moving it to
+// the front of the buffer costs nothing.
+const aheadBytes = 64
+
+// ErrFrameEnd says that a frame ends before what was asked for.
+var ErrFrameEnd = errors.New("the frame ends too early")
+
+// Reader takes request frames from a stream, whole (Next) or piece by piece
+// (Begin, Peek, Skip).
 //
 // It holds no buffer while the peer is silent: the first bytes of a frame
 // arrive in a small array, and memory is borrowed once they are there. A buffer
@@ -30,6 +39,7 @@ type Reader struct {
 
 	buf  *Buffer // Borrowed; nil while nothing is buffered.
 	r, w int     // buf.B[r:w] has arrived and is not taken.
+	left int     // Bytes of the frame that Begin began and that are not skipped.
 	err  error   // Of src, told once everything before it is taken.
 }
 
@@ -56,37 +66,94 @@ func (f *Reader) Ready() bool {
 }
 
 // Next returns the next frame, without its size. It is valid until the next
-// call of Next or Release. authenticated tells which of the limits hold.
+// call of any method but Buffered and Ready. authenticated tells which of the
+// limits hold.
 //
 // At the end of the stream the error is io.EOF, and io.ErrUnexpectedEOF when
 // that is inside a frame.
 func (f *Reader) Next(l Limits, authenticated bool) ([]byte, error) {
+	if _, err := f.Begin(l, authenticated); err != nil {
+		return nil, err
+	}
+	frame, err := f.Peek(f.left)
+	if err != nil {
+		return nil, err
+	}
+	f.Skip(len(frame))
+	return frame, nil
+}
+
+// Begin waits for the next frame, and returns the API that it is for. What is
+// left of the frame before is skipped.
+func (f *Reader) Begin(l Limits, authenticated bool) (key int16, err error) {
+	if err := f.SkipFrame(); err != nil {
+		return 0, err
+	}
 	f.Release()
 	if err := f.need(sizeBytes); err != nil {
-		return nil, err
+		return 0, err
 	}
 	size := f.size()
 	if err := l.Check(size, authenticated); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if err := f.need(sizeBytes + 2); err != nil {
-		return nil, err
+		return 0, err
 	}
-	key := int16(binary.BigEndian.Uint16(f.buf.B[f.r+sizeBytes:]))
+	key = int16(binary.BigEndian.Uint16(f.buf.B[f.r+sizeBytes:]))
 	if err := l.CheckAPI(key, size); err != nil {
+		return 0, err
+	}
+	f.r += sizeBytes
+	f.left = int(size)
+	return key, nil
+}
+
+// Left is how much of the frame is not skipped.
+func (f *Reader) Left() int { return f.left }
+
+// Peek returns the next n bytes of the frame, and waits for them. They are valid
+// until the next Peek. ErrFrameEnd says that there are fewer.
+func (f *Reader) Peek(n int) ([]byte, error) {
+	if n < 0 || n > f.left {
+		return nil, ErrFrameEnd
+	}
+	if err := f.need(n); err != nil {
+		if err == io.EOF && f.left > 0 {
+			err = io.ErrUnexpectedEOF
+		}
 		return nil, err
 	}
-	if err := f.need(sizeBytes + int(size)); err != nil {
-		return nil, err
+	if n == 0 {
+		return nil, nil
 	}
-	frame := f.buf.B[f.r+sizeBytes : f.r+sizeBytes+int(size)]
-	f.r += sizeBytes + int(size)
-	return frame[:len(frame):len(frame)], nil
+	return f.buf.B[f.r : f.r+n : f.r+n], nil
+}
+
+// Skip goes over n bytes that were peeked at.
+func (f *Reader) Skip(n int) {
+	if n > f.left || n > f.Buffered() {
+		panic("BUG: protocol: bytes were skipped that have not arrived")
+	}
+	f.r += n
+	f.left -= n
+}
+
+// SkipFrame goes over what is left of the frame, and waits for it.
+func (f *Reader) SkipFrame() error {
+	for f.left > 0 {
+		n := min(f.left, freeBytes/2)
+		if _, err := f.Peek(n); err != nil {
+			return err
+		}
+		f.Skip(n)
+	}
+	return nil
 }
 
 // Release gives the buffer back when nothing is left in it. The last frame is
-// no longer valid then. Next does the same; a caller about to do something
-// else may call it earlier.
+// no longer valid then. Begin and Next do the same; a caller about to do
+// something else may call it earlier.
 func (f *Reader) Release() {
 	if f.buf != nil && f.r == f.w {
 		f.Close()
@@ -102,7 +169,7 @@ func (f *Reader) Close() {
 		f.reserve(-n) //nolint:errcheck // Giving back cannot fail.
 	}
 	f.pool.Put(f.buf)
-	f.buf, f.r, f.w = nil, 0, 0
+	f.buf, f.r, f.w, f.left = nil, 0, 0, 0
 }
 
 // beyondFree is how many bytes of b have to be reserved.
@@ -150,14 +217,17 @@ func (f *Reader) fill(n int) error {
 		}
 		return f.note(got, err)
 	}
+	if f.r == f.w {
+		f.r, f.w = 0, 0 // Memory that was just used is in the processor's cache.
+	}
 	if err := f.makeRoom(n); err != nil {
 		return err
 	}
-	// A large frame is read to its end and no further, or the start of the
-	// next would have to be moved.
+	// What is large is read to its end and hardly further, or the start of what
+	// follows would have to be moved.
 	end := len(f.buf.B)
 	if n > SmallBuffer {
-		end = min(end, f.r+n)
+		end = min(end, f.r+n+aheadBytes)
 	}
 	got, err := f.src.Read(f.buf.B[f.w:end])
 	f.w += got

@@ -59,6 +59,51 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 	})
 }
 
+// TestReaderByPieces takes frames in pieces of all sizes, sometimes not to their
+// end, and wants what was sent; and memory for the largest piece, not the frame.
+func TestReaderByPieces(t *testing.T) {
+	var pool Pool
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.SampledFrom([]int{MinRequestBytes, 100, 5000, 100_000, 1_000_000}), 1, 4).Draw(t, "sizes")
+		var stream []byte
+		for i, n := range sizes {
+			stream = append(stream, frameOf(n, byte(i+1))...)
+		}
+		chunk := rapid.SampledFrom([]int{7_000, 50_000, 1 << 20}).Draw(t, "chunk")
+		r := NewReader(&chunks{rest: stream, next: func() int { return chunk }}, &pool, nil)
+		largest := 0
+		for i, size := range sizes {
+			if _, err := r.Begin(Limits{}.WithDefaults(), true); err != nil {
+				t.Fatalf("frame %d: %v", i, err)
+			}
+			if r.Left() != size {
+				t.Fatalf("frame %d has %d bytes, want %d", i, r.Left(), size)
+			}
+			want := frameOf(size, byte(i+1))[sizeBytes:]
+			for r.Left() > 0 && rapid.IntRange(0, 20).Draw(t, "go on") > 0 {
+				n := min(r.Left(), rapid.SampledFrom([]int{1, 9, 60, 4096, 30_000, 200_000}).Draw(t, "piece"))
+				largest = max(largest, n)
+				got, err := r.Peek(n)
+				if err != nil || !bytes.Equal(got, want[:n]) {
+					t.Fatalf("frame %d: %d bytes, %v", i, len(got), err)
+				}
+				if held := len(r.buf.B); held > max(freeBytes, 4*largest) {
+					t.Fatalf("holds %d bytes for pieces of %d", held, largest)
+				}
+				skip := rapid.IntRange(0, n).Draw(t, "skip")
+				r.Skip(skip)
+				want = want[skip:]
+			}
+			if _, err := r.Peek(r.Left() + 1); err != ErrFrameEnd {
+				t.Fatalf("beyond the frame: %v", err)
+			}
+		}
+		if _, err := r.Begin(Limits{}.WithDefaults(), true); err != io.EOF {
+			t.Fatalf("after the last frame: %v", err)
+		}
+	})
+}
+
 // chunks is a stream that arrives in pieces.
 type chunks struct {
 	rest []byte
@@ -138,9 +183,9 @@ func TestReaderReserves(t *testing.T) {
 		size, budget int
 		want         error
 	}{
-		"small frames are free":  {freeBytes - sizeBytes, 0, nil},
-		"a large one is counted": {freeBytes, 1 << 20, nil},
-		"and may be refused":     {freeBytes, 1000, refused},
+		"small frames are free":  {freeBytes, 0, nil},
+		"a large one is counted": {freeBytes + 1, 1 << 20, nil},
+		"and may be refused":     {freeBytes + 1, 1000, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := tc.budget

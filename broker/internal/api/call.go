@@ -53,9 +53,14 @@ type Call struct {
 	// Body is the request behind its header. It aliases the connection's
 	// buffer and is valid until the answer is written.
 	Body []byte
-	Conn *Conn
+	// Stream, if not nil, is the body instead, of a large Produce: its batches
+	// are appended as they arrive, in one buffer that stays in the processor's
+	// cache, rather than when all of them are in memory.
+	Stream Stream
+	Conn   *Conn
 
-	// Received is when the last byte of the request had arrived.
+	// Received is when the last byte of Body, or the first of Stream, had
+	// arrived.
 	Received time.Time
 	// Reserve, if not nil, asks the connection for that much memory, until
 	// Serve returns, for what a handler makes of the body itself. It may block,
@@ -67,6 +72,18 @@ type Call struct {
 	Retain func(bytes int64)
 
 	table map[int16]route // What is served, for ApiVersions.
+}
+
+// Stream is the body of a request that is still arriving.
+type Stream interface {
+	// Peek returns the next n bytes, and waits for them. They are valid until
+	// the next Peek. protocol.ErrFrameEnd says that there are fewer; any
+	// other error is the connection's.
+	Peek(n int) ([]byte, error)
+	// Skip goes over n bytes that were peeked at.
+	Skip(n int)
+	// Left is how many bytes are not skipped.
+	Left() int
 }
 
 // Client is the client id, or the empty string when it is null, which Kafka

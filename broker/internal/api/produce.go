@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/moldau-broker/moldau/broker/internal/replica"
 	"github.com/moldau-broker/moldau/coordinator/controller"
+	"github.com/moldau-broker/moldau/protocol"
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
 
@@ -23,45 +25,34 @@ import (
 // broker who leads (KIP-951), 12 stands for transactions of version 2, 13 names
 // topics by id. Versions 0 to 2 are advertised, as Kafka does for old releases of
 // librdkafka (KAFKA-18659), and close the connection as any unserved version.
+//
+// A large request is appended while it arrives. If it then turns out to be
+// malformed, or never arrives, what was appended stays, as after an answer that
+// was lost. A transactional one is looked at as a whole first: its partitions
+// are refused together.
 func produce(ctx context.Context, env *Env, call *Call) (Answer, error) {
-	topics, parts, ok := countProduce(call.Body, call.Version)
-	if !ok {
-		return Answer{}, &DecodeError{Key: call.Key, Version: call.Version, Reason: "fields do not fit its size"}
-	}
-	memory := int64(topics*produceTopicMemory + parts*producePartMemory)
-	if call.Reserve != nil && memory > freeProduceMemory {
-		if err := call.Reserve(memory); err != nil {
-			return Answer{}, err
+	p := producing{clusterView: env.view(call), q: produceRequests.Get().(*produceRequest), producerID: -1}
+	defer p.q.recycle()
+	if err := p.append(); err != nil {
+		if errors.Is(err, protocol.ErrFrameEnd) || errors.Is(err, errMalformed) {
+			err = &DecodeError{Key: call.Key, Version: call.Version, Reason: err.Error()}
 		}
+		return Answer{}, err
 	}
-	q := produceRequests.Get().(*produceRequest)
-	defer q.recycle()
-	q.read(call.Body, call.Version)
-
-	p := producing{clusterView: env.view(call), q: q}
-	if errorCode := p.mayBeTransactional(); errorCode != 0 {
-		for i := range q.parts {
-			q.parts[i].produceResult = failed(errorCode)
-		}
-	} else {
-		p.append(ctx)
-	}
+	p.waitCommitted(ctx)
+	p.tellLeaders()
 	return p.answer(), nil
 }
-
-// freeProduceMemory is how much a request's partitions may take without being
-// counted: some hundreds of them.
-const freeProduceMemory = 64 << 10
 
 var produceRequests = sync.Pool{New: func() any { return new(produceRequest) }}
 
 // recycle lets another request use q's memory, unless it is very much.
 func (q *produceRequest) recycle() {
-	clear(q.topics)
-	clear(q.parts)
 	if cap(q.parts) > 4096 {
 		return
 	}
+	clear(q.topics)
+	clear(q.parts)
 	*q = produceRequest{topics: q.topics[:0], parts: q.parts[:0]}
 	produceRequests.Put(q)
 }
@@ -70,52 +61,122 @@ func (q *produceRequest) recycle() {
 type producing struct {
 	clusterView
 	q     *produceRequest
+	now   time.Time
 	nodes []node // Leaders that the client should have asked.
+
+	whole      bool  // All of the request was looked at before anything is appended.
+	refusal    int16 // Of all partitions from here on.
+	memory     int   // Of results, not yet asked for.
+	producerID int64 // Of the transactional batches seen so far; -1 for none.
+	waiting    []committing
 }
 
-// mayBeTransactional looks for transactional batches, which need a
-// transactional id and the right to use it, and all the same producer. It
-// returns what is answered for all partitions if not.
-func (p *producing) mayBeTransactional() int16 {
-	producerID := int64(-1)
-	for i := range p.q.parts {
-		b := batch.Batch(p.q.parts[i].records)
-		if len(b) < batch.HeaderLen || b.Magic() != 2 || !b.Transactional() {
-			continue
+// append appends to all partitions: as the request arrives, or when it is known
+// to be sound.
+func (p *producing) append() error {
+	in := p.call.Stream
+	if in == nil || p.transactional(in) {
+		body := memory(p.call.Body)
+		if in != nil {
+			var err error
+			if body, err = in.Peek(in.Left()); err != nil {
+				return err
+			}
 		}
-		if producerID == -1 && (p.q.txnID == nil || !p.env.May(p.call.Conn, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId, string(p.q.txnID))) {
-			return kerr.TransactionalIDAuthorizationFailed.Code
+		if err := p.look(body); err != nil {
+			return err
 		}
-		if producerID != -1 && producerID != b.ProducerID() {
-			return kerr.InvalidProducerIDMapping.Code
-		}
-		producerID = b.ProducerID()
+		in = &body
 	}
-	return 0
+	r := newProduceReader(in, p.call.Version)
+	topics := r.header(p.q)
+	p.now = time.Now()
+	for ; topics > 0 && r.err == nil; topics-- {
+		p.appendTopic(&r)
+	}
+	r.tags()
+	return r.err
 }
 
-// append appends to all partitions, and then waits for all of them.
-func (p *producing) append(ctx context.Context) {
-	now := time.Now()
-	waiting := make([]committing, 0, 8)
-	parts := p.q.parts
-	for i := range p.q.topics {
-		t := &p.q.topics[i]
-		topic, errorCode := p.topic(t)
-		for j := range parts[:t.parts] {
-			part := &parts[j]
-			if errorCode != 0 {
-				part.produceResult = failed(errorCode)
-				continue
-			}
-			if replica := p.appendOne(now, topic, part); replica != nil && p.q.acks == -1 {
-				waiting = append(waiting, committing{replica, part})
-			}
-		}
-		parts = parts[t.parts:]
+// transactional says whether a request begins with a transactional id. An error
+// shows again when the id is read.
+func (p *producing) transactional(in Stream) bool {
+	if p.call.Version >= 9 {
+		b, _ := in.Peek(1)
+		return len(b) == 1 && b[0] != 0
 	}
-	p.waitCommitted(ctx, now, waiting)
-	p.tellLeaders()
+	b, _ := in.Peek(2)
+	return len(b) == 2 && b[0] != 0xff
+}
+
+// look looks at a whole request before anything of it is appended.
+func (p *producing) look(body memory) error {
+	head := body
+	r := newProduceReader(&head, p.call.Version)
+	r.header(p.q)
+	_, _, err := scanProduce(body, p.call.Version, func(_ int32, records []byte) { p.check(records) })
+	p.whole = true
+	return err
+}
+
+// check looks for a transactional batch, which needs a transactional id and the
+// right to use it, and the same producer as all others of the request. If not,
+// the partitions from here on are refused; of a request that is looked at as a
+// whole, all of them.
+func (p *producing) check(records []byte) {
+	b := batch.Batch(records)
+	if !transactional(b) {
+		return
+	}
+	id := p.q.txnID
+	switch {
+	case p.producerID != -1 && p.producerID != b.ProducerID():
+		p.refusal = cmp.Or(p.refusal, kerr.InvalidProducerIDMapping.Code)
+	case id == nil || !p.env.May(p.call.Conn, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId, *id):
+		p.refusal = cmp.Or(p.refusal, kerr.TransactionalIDAuthorizationFailed.Code)
+	}
+	p.producerID = b.ProducerID()
+}
+
+func transactional(b batch.Batch) bool {
+	return len(b) >= batch.HeaderLen && b.Magic() == 2 && b.Transactional()
+}
+
+// appendTopic appends to the partitions of the topic that r stands before.
+func (p *producing) appendTopic(r *produceReader) {
+	t := r.topic()
+	if err := p.reserve(produceTopicMemory + t.parts*producePartMemory); err != nil {
+		r.err = cmp.Or(r.err, err)
+	}
+	topic, refusal := p.topic(&t)
+	use := func(index int32, records []byte) {
+		if !p.whole {
+			p.check(records)
+		}
+		part := producePart{index, failed(cmp.Or(p.refusal, refusal))}
+		if part.code == 0 {
+			p.appendOne(topic, &part, records)
+		}
+		p.q.parts = append(p.q.parts, part)
+	}
+	for i := 0; i < t.parts && r.err == nil; i++ {
+		r.part(use)
+	}
+	p.q.topics = append(p.q.topics, t)
+	r.tags()
+}
+
+// freeProduceMemory is how much the results of a request may take without being
+// counted: some hundreds of partitions.
+const freeProduceMemory = 64 << 10
+
+// reserve asks for the memory of results, now and then.
+func (p *producing) reserve(n int) error {
+	if p.memory += n; p.memory <= freeProduceMemory || p.call.Reserve == nil {
+		return nil
+	}
+	n, p.memory = p.memory, 0
+	return p.call.Reserve(int64(n))
 }
 
 // topic finds a topic of the request in the image; a code says that nothing can
@@ -127,56 +188,57 @@ func (p *producing) topic(t *produceTopic) (*controller.Topic, int16) {
 		if topic, ok = p.image.TopicByID(t.id); !ok {
 			return nil, kerr.UnknownTopicID.Code
 		}
-		t.name = []byte(topic.Name) // For the hint of who leads.
-	} else if topic, ok = p.image.Topic(string(t.name)); !ok {
-		if !p.env.MayTopic(p.call.Conn, kmsg.ACLOperationWrite, string(t.name)) {
-			return nil, kerr.TopicAuthorizationFailed.Code
-		}
-		return nil, kerr.UnknownTopicOrPartition.Code
+		t.name = topic.Name // For the hint of who leads.
+	} else {
+		topic, ok = p.image.Topic(t.name)
 	}
-	if !p.env.MayTopic(p.call.Conn, kmsg.ACLOperationWrite, topic.Name) {
+	if !p.env.MayTopic(p.call.Conn, kmsg.ACLOperationWrite, t.name) {
 		return nil, kerr.TopicAuthorizationFailed.Code
+	}
+	if !ok {
+		return nil, kerr.UnknownTopicOrPartition.Code
 	}
 	return topic, 0
 }
 
-// appendOne appends to one partition and fills in its result. It returns the
-// replica that has the batch.
-func (p *producing) appendOne(now time.Time, topic *controller.Topic, part *producePart) *replica.Partition {
-	if int(part.index) < 0 || int(part.index) >= len(topic.Partitions) {
-		part.produceResult = failed(kerr.UnknownTopicOrPartition.Code)
-		return nil
-	}
+// appendOne appends to one partition and fills in its result.
+func (p *producing) appendOne(topic *controller.Topic, part *producePart, records []byte) {
+	refuse := func(c int16) { part.produceResult = failed(c) }
 	switch {
-	case len(part.records) == 0:
-		part.produceResult = failed(kerr.InvalidRecord.Code)
-		return nil
+	case part.index < 0 || int(part.index) >= len(topic.Partitions):
+		refuse(kerr.UnknownTopicOrPartition.Code)
+		return
+	case len(records) == 0:
+		refuse(kerr.InvalidRecord.Code)
+		return
 	case p.q.acks < -1 || p.q.acks > 1:
-		part.produceResult = failed(kerr.InvalidRequiredAcks.Code)
-		return nil
+		refuse(kerr.InvalidRequiredAcks.Code)
+		return
 	case isInternal(topic.Name) && p.call.Client() != adminClient:
-		part.produceResult = failed(kerr.InvalidTopicException.Code)
-		return nil
+		refuse(kerr.InvalidTopicException.Code)
+		return
 	}
 	r, err := p.partition(topic, part.index)
 	if err != nil {
-		part.produceResult = failed(code(err))
-		return nil
+		refuse(code(err))
+		return
 	}
-	if b := batch.Batch(part.records); len(b) >= batch.HeaderLen && b.Magic() == 2 && b.Transactional() {
+	if transactional(records) {
 		// None is coordinated here, so its coordinator knows no such id.
-		part.produceResult = failed(kerr.InvalidProducerIDMapping.Code)
-		return nil
+		refuse(kerr.InvalidProducerIDMapping.Code)
+		return
 	}
-	a, err := r.Produce(now, part.records, replica.ProduceOptions{
+	a, err := r.Produce(p.now, records, replica.ProduceOptions{
 		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.version >= 7,
 	})
 	if err != nil {
-		part.produceResult = refusedBatch(err, part.records, r)
-		return nil
+		part.produceResult = refusedBatch(err, records, r)
+		return
 	}
-	part.baseOffset, part.appendTimeMs, part.logStart, part.end = a.Base, a.AppendTimeMs, a.LogStart, a.Last+1
-	return r
+	part.baseOffset, part.appendTimeMs, part.logStart = a.Base, a.AppendTimeMs, a.LogStart
+	if p.q.acks == -1 {
+		p.waiting = append(p.waiting, committing{r, len(p.q.parts), a.Last + 1})
+	}
 }
 
 // adminClient is the client id of Kafka's own admin clients, who alone may
@@ -219,26 +281,27 @@ func isOneBatch(in []byte) bool {
 // committing is a batch that is appended and not known to be committed.
 type committing struct {
 	replica *replica.Partition
-	part    *producePart
+	part    int   // Its place among the request's parts.
+	end     int64 // What has to be committed.
 }
 
 // waitCommitted waits until the batches are committed, together no longer than
 // the request allows. What is not by then stays in the log: the client does not
 // know, and is told so.
-func (p *producing) waitCommitted(ctx context.Context, now time.Time, waiting []committing) {
+func (p *producing) waitCommitted(ctx context.Context) {
 	var limited context.Context
-	for _, w := range waiting {
+	for _, w := range p.waiting {
 		at := ctx
-		if w.replica.HighWatermark() < w.part.end {
+		if w.replica.HighWatermark() < w.end {
 			if limited == nil {
 				var cancel context.CancelFunc
-				limited, cancel = context.WithDeadline(ctx, now.Add(time.Duration(max(p.q.timeoutMs, 0))*time.Millisecond))
+				limited, cancel = context.WithTimeout(ctx, time.Duration(max(p.q.timeoutMs, 0))*time.Millisecond)
 				defer cancel()
 			}
 			at = limited
 		}
-		if err := w.replica.WaitCommitted(at, w.part.end); err != nil {
-			w.part.code = code(err)
+		if err := w.replica.WaitCommitted(at, w.end); err != nil {
+			p.q.parts[w.part].code = code(err)
 		}
 	}
 }
@@ -252,7 +315,7 @@ func (p *producing) tellLeaders() {
 	for _, t := range p.q.topics {
 		for i := range parts[:t.parts] {
 			if parts[i].code == kerr.NotLeaderForPartition.Code {
-				parts[i].currentLeader, p.nodes = p.leader(string(t.name), parts[i].index, p.nodes)
+				parts[i].currentLeader, p.nodes = p.leader(t.name, parts[i].index, p.nodes)
 			}
 		}
 		parts = parts[t.parts:]

@@ -334,3 +334,66 @@ func TestWhatIsToldOfARefusedBatch(t *testing.T) {
 		}
 	}
 }
+
+// askArriving serves a request whose body arrives while it is served.
+func askArriving(t *testing.T, n *node1, req *kmsg.ProduceRequest, body []byte) ([]produced, error) {
+	t.Helper()
+	call := callOf(req)
+	call.Body, call.Stream = nil, arriving(body)
+	answer, err := n.Serve(t.Context(), call)
+	if err != nil {
+		return nil, err
+	}
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	readAnswer(t, answer, resp)
+	var all []produced
+	for _, p := range resp.Topics[0].Partitions {
+		all = append(all, produced{p.ErrorCode, p.BaseOffset})
+	}
+	return all, nil
+}
+
+func TestProduceWhileItArrives(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 3)
+	ends := func() (ends [3]int64) {
+		for i := range ends {
+			ends[i] = n.partition("t", int32(i)).End()
+		}
+		return ends
+	}
+	m := batch.Plain(0, -1)
+	m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = 7, 0, 0, true
+	txn := recordsOf(m, "x")
+	none := kerr.TransactionalIDAuthorizationFailed.Code
+	for _, tc := range []struct {
+		name string
+		req  *kmsg.ProduceRequest
+		cut  int // Bytes that do not arrive.
+		want []produced
+		fail bool
+		ends [3]int64
+	}{
+		{"all of it", produceOf(9, -1, "t", id, records("a"), records("b"), records("c")), 0, []produced{{0, 0}, {0, 0}, {0, 0}}, false, [3]int64{1, 1, 1}},
+		{"by id", produceOf(13, -1, "", id, records("a"), nil, records("c")), 0, []produced{{0, 1}, {87, -1}, {0, 1}}, false, [3]int64{2, 1, 2}},
+		{"before version 9", produceOf(8, -1, "t", id, records("a"), records("b")), 0, []produced{{0, 2}, {0, 1}}, false, [3]int64{3, 2, 2}},
+		{"the last is cut", produceOf(9, -1, "t", id, records("a"), records("b"), records("c")), 10, nil, true, [3]int64{4, 3, 2}},
+		{"transactional without an id", produceOf(9, -1, "t", id, records("a"), txn, records("c")), 0, []produced{{0, 4}, {none, -1}, {none, -1}}, false, [3]int64{5, 3, 2}},
+		{"transactional, no such id", withTxn(produceOf(9, -1, "t", id, txn, records("b"), txn)), 0, []produced{{49, -1}, {0, 3}, {49, -1}}, false, [3]int64{5, 4, 2}},
+		{"transactional, and it is cut", withTxn(produceOf(8, -1, "t", id, records("a"), records("b"), txn)), 10, nil, true, [3]int64{5, 4, 2}},
+	} {
+		body := tc.req.AppendTo(nil)
+		got, err := askArriving(t, n, tc.req, body[:len(body)-tc.cut])
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fail {
+			t.Errorf("%s: %v %s", tc.name, err, diff)
+		}
+		if got := ends(); got != tc.ends {
+			t.Errorf("%s: logs end at %v, want %v", tc.name, got, tc.ends)
+		}
+	}
+}
+
+func withTxn(req *kmsg.ProduceRequest) *kmsg.ProduceRequest {
+	req.TransactionID = kmsg.StringPtr("txn")
+	return req
+}

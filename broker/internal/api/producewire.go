@@ -2,12 +2,13 @@ package api
 
 import "github.com/moldau-broker/moldau/protocol/batch"
 
-// produceRequest is a Produce request, versions 3 to 13. kmsg would take 88
-// times the request's size for topics without partitions, and a copy of each;
-// here a partition takes a few words, and the records stay where they arrived.
+// produceRequest is a Produce request, versions 3 to 13, without its records,
+// and what came of it. kmsg would take 88 times the request's size for topics
+// without partitions, and all records at once; here a partition takes a few
+// words, and its records stay where they arrive, while they are looked at.
 type produceRequest struct {
 	version   int16
-	txnID     []byte // transactional.id; nil is null.
+	txnID     *string // transactional.id; nil is null.
 	acks      int16
 	timeoutMs int32
 	topics    []produceTopic
@@ -15,14 +16,13 @@ type produceRequest struct {
 }
 
 type produceTopic struct {
-	name  []byte   // Up to version 12,
-	id    [16]byte // and from version 13.
+	name  string   // Up to version 12; later once the id is known.
+	id    [16]byte // From version 13.
 	parts int      // How many of the request's parts are of this topic.
 }
 
 type producePart struct {
-	index   int32
-	records []byte // Aliases the request; nil is null.
+	index int32
 	produceResult
 }
 
@@ -32,7 +32,6 @@ type produceResult struct {
 	baseOffset    int64
 	appendTimeMs  int64
 	logStart      int64
-	end           int64 // What has to be committed before acks=all is answered.
 	message       *string
 	recordErrors  []batch.RecordError
 	currentLeader leaderHint
@@ -48,68 +47,75 @@ func failed(code int16) produceResult {
 const (
 	minProduceTopicBytes = 3
 	minProducePartBytes  = 6
-	producePartMemory    = 160
+	producePartMemory    = 128
 	produceTopicMemory   = 64
 )
 
-// countProduce walks the body of a request without keeping anything, and says
-// how many topics and partitions it has; ok is false when it is malformed.
-func countProduce(body []byte, version int16) (topics, parts int, ok bool) {
-	r := wireReader{b: body, flex: version >= 9}
-	r.str()
-	r.int16()
-	r.int32()
-	topics = r.array(minProduceTopicBytes)
-	for i := 0; i < topics && !r.bad; i++ {
-		skipTopic(&r, version)
-		n := r.array(minProducePartBytes)
-		for j := 0; j < n && !r.bad; j++ {
-			r.int32()
-			r.blob()
-			r.tags()
-		}
-		parts += n
-		r.tags()
-	}
-	r.tags()
-	return topics, parts, !r.bad
+// produceReader reads a Produce request field by field: the header, and then
+// for each topic of topics its topic, and for each partition of that its part.
+type produceReader struct {
+	wireReader
+	version int16
 }
 
-func skipTopic(r *wireReader, version int16) {
-	if version >= 13 {
-		r.uuid()
-	} else {
-		r.name()
-	}
+func newProduceReader(in Stream, version int16) produceReader {
+	return produceReader{wireReader{in: in, flex: version >= 9}, version}
 }
 
-// read fills in the request from a body that countProduce found to be sound.
-func (q *produceRequest) read(body []byte, version int16) {
-	r := wireReader{b: body, flex: version >= 9}
-	q.version = version
+// header reads what comes before the topics into q, and returns how many there
+// are.
+func (r *produceReader) header(q *produceRequest) (topics int) {
+	q.version = r.version
 	q.txnID = r.str()
 	q.acks = r.int16()
 	q.timeoutMs = r.int32()
-	q.topics, q.parts = q.topics[:0], q.parts[:0]
-	for n := r.array(minProduceTopicBytes); n > 0; n-- {
-		var t produceTopic
-		if version >= 13 {
-			t.id = r.uuid()
-		} else {
-			t.name = r.name()
-		}
-		t.parts = r.array(minProducePartBytes)
-		for range t.parts {
-			p := producePart{index: r.int32(), records: r.blob(), produceResult: failed(0)}
-			r.tags()
-			q.parts = append(q.parts, p)
+	return r.array(minProduceTopicBytes)
+}
+
+// topic reads what comes before a topic's partitions.
+func (r *produceReader) topic() (t produceTopic) {
+	if r.version >= 13 {
+		t.id = r.uuid()
+	} else {
+		t.name = r.name()
+	}
+	t.parts = r.array(minProducePartBytes)
+	return t
+}
+
+// part reads a partition and lets use look at its records, which may change
+// them. It is not called when the request ends before they do.
+func (r *produceReader) part(use func(index int32, records []byte)) {
+	index := r.int32()
+	records := r.blob()
+	if r.err == nil {
+		use(index, records)
+	}
+	r.skip(len(records))
+	r.tags()
+}
+
+// scanProduce reads a whole request that is in memory and keeps nothing of it.
+// It returns how many topics and partitions there are, and why they cannot be
+// read. use may be nil.
+func scanProduce(body []byte, version int16, use func(index int32, records []byte)) (topics, parts int, err error) {
+	if use == nil {
+		use = func(int32, []byte) {}
+	}
+	m := memory(body)
+	r := newProduceReader(&m, version)
+	var q produceRequest
+	topics = r.header(&q)
+	for i := 0; i < topics && r.err == nil; i++ {
+		t := r.topic()
+		parts += t.parts
+		for j := 0; j < t.parts && r.err == nil; j++ {
+			r.part(use)
 		}
 		r.tags()
-		q.topics = append(q.topics, t)
 	}
-	if r.bad {
-		panic("BUG: api: a Produce request that was counted cannot be read")
-	}
+	r.tags()
+	return topics, parts, r.err
 }
 
 // appendTo appends the body of the response that q's results make.
@@ -121,7 +127,7 @@ func (q *produceRequest) appendTo(dst []byte, throttleMs int32, nodes []node) []
 		if q.version >= 13 {
 			w.uuid(t.id)
 		} else {
-			w.str(string(t.name))
+			w.str(t.name)
 		}
 		w.length(t.parts)
 		for i := range parts[:t.parts] {

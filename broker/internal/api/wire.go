@@ -1,29 +1,47 @@
 package api
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"math"
+
+	"github.com/moldau-broker/moldau/protocol"
 )
 
-// wireReader reads the fields of a request without making anything of them: the
-// strings and bytes that it returns alias the request. After the first field
-// that is not there, bad is true and all that follow are empty.
+// wireReader reads the fields of a request from a stream, without making
+// anything of them. After the first field that cannot be read, err says why, and
+// all that follow are empty.
 type wireReader struct {
-	b    []byte
+	in   Stream
 	flex bool // Compact lengths and tagged fields (KIP-482).
-	bad  bool
+	err  error
 }
 
+// errMalformed says that a field is not what it should be.
+var errMalformed = errors.New("a length or a null that cannot be")
+
+// take reads n bytes. They are valid until the next field is read.
 func (r *wireReader) take(n int) []byte {
-	if n < 0 || n > len(r.b) {
-		r.bad = true
-		r.b = nil
-		return nil
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
+	b := r.peek(n)
+	r.in.Skip(len(b))
 	return b
 }
+
+// peek looks at n bytes, which skip goes over.
+func (r *wireReader) peek(n int) []byte {
+	if r.err != nil {
+		return nil
+	}
+	b, err := r.in.Peek(n)
+	if err != nil {
+		r.err = err
+		return nil
+	}
+	return b
+}
+
+func (r *wireReader) fail() { r.err = cmp.Or(r.err, errMalformed) }
 
 func (r *wireReader) int16() int16 {
 	if b := r.take(2); b != nil {
@@ -45,13 +63,13 @@ func (r *wireReader) uuid() (id [16]byte) {
 }
 
 func (r *wireReader) uvarint() uint32 {
-	v, n := binary.Uvarint(r.b)
+	b := r.peek(min(binary.MaxVarintLen32, r.in.Left()))
+	v, n := binary.Uvarint(b)
 	if n <= 0 || v > math.MaxUint32 {
-		r.bad = true
-		r.b = nil
+		r.fail()
 		return 0
 	}
-	r.b = r.b[n:]
+	r.in.Skip(n)
 	return uint32(v)
 }
 
@@ -67,61 +85,84 @@ func (r *wireReader) length() int {
 // that many bytes. Null is no array.
 func (r *wireReader) array(elementBytes int) int {
 	n := r.length()
-	if n < 0 || n > len(r.b)/elementBytes {
-		r.bad = true
-		r.b = nil
+	if r.err != nil || n < 0 || n > r.in.Left()/elementBytes {
+		r.fail()
 		return 0
 	}
 	return n
 }
 
 // str reads a string; nil is null.
-func (r *wireReader) str() []byte {
-	n := -1
+func (r *wireReader) str() *string {
+	n := 0
 	if r.flex {
 		n = r.length()
 	} else {
 		n = int(r.int16())
 	}
-	return r.nullable(n)
+	if r.err != nil || n == -1 {
+		return nil
+	}
+	s := string(r.take(n))
+	return &s
 }
 
 // name reads a string that may not be null.
-func (r *wireReader) name() []byte {
+func (r *wireReader) name() string {
 	s := r.str()
 	if s == nil {
-		r.bad = true
-		r.b = nil
+		r.fail()
+		return ""
 	}
-	return s
+	return *s
 }
 
-// blob reads bytes; nil is null.
+// blob looks at bytes, which the caller has to skip; nil is null.
 func (r *wireReader) blob() []byte {
-	return r.nullable(r.length())
-}
-
-func (r *wireReader) nullable(n int) []byte {
-	if r.bad || n == -1 {
+	n := r.length()
+	if r.err != nil || n == -1 {
 		return nil
 	}
-	b := r.take(n)
-	if b == nil && !r.bad {
+	b := r.peek(n)
+	if b == nil && r.err == nil {
 		b = []byte{}
 	}
 	return b
 }
+
+// skip goes over bytes that were looked at.
+func (r *wireReader) skip(n int) { r.in.Skip(n) }
 
 // tags skips the tagged fields at the end of a structure.
 func (r *wireReader) tags() {
 	if !r.flex {
 		return
 	}
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		r.uvarint()
 		r.take(int(r.uvarint()))
 	}
 }
+
+// memory is a Stream of what is all there.
+type memory []byte
+
+// Peek implements Stream.
+func (m *memory) Peek(n int) ([]byte, error) {
+	if n < 0 || n > len(*m) {
+		return nil, protocol.ErrFrameEnd
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return (*m)[:n:n], nil
+}
+
+// Skip implements Stream.
+func (m *memory) Skip(n int) { *m = (*m)[n:] }
+
+// Left implements Stream.
+func (m *memory) Left() int { return len(*m) }
 
 // wireWriter appends the fields of a response.
 type wireWriter struct {

@@ -79,24 +79,11 @@ func (c *conn) serve(ctx context.Context) {
 
 // next serves one request.
 func (c *conn) next() error {
-	c.call = api.Call{}
-	frame, err := c.in.Next(c.server.cfg.Limits, c.info.Authenticated)
+	size, err := c.receive()
 	if err != nil {
-		if is[*protocol.SizeError](err) {
-			return &peerError{"size", err}
-		}
 		return err
 	}
-	c.server.cfg.Metrics.RequestBytes.Add(float64(4 + len(frame)))
-	h, body, err := protocol.ReadRequestHeader(frame)
-	if err != nil {
-		return &peerError{"header", err}
-	}
-	c.call = api.Call{
-		Key: h.Key, Version: h.Version, Correlation: h.Correlation, ClientID: c.intern(h.ClientID),
-		Body: body, Conn: &c.info, Received: time.Now(), Reserve: c.room,
-	}
-	answer, err := c.handle(len(frame))
+	answer, err := c.handle(size)
 	if err != nil {
 		return err
 	}
@@ -111,11 +98,75 @@ func (c *conn) next() error {
 	return err
 }
 
+// streamBytes is the size from which a Produce request is handled while it
+// arrives.
+const streamBytes = 256 << 10
+
+// headerBytes is what a request header takes at most, but for tagged fields,
+// which no client sends there.
+const headerBytes = 34 << 10
+
+// receive reads the next request into c.call, or its beginning if the rest is to
+// be read by the handler. It returns the size of the request.
+func (c *conn) receive() (size int, err error) {
+	c.call = api.Call{}
+	key, err := c.in.Begin(c.server.cfg.Limits, c.info.Authenticated)
+	if err != nil {
+		if is[*protocol.SizeError](err) {
+			return 0, &peerError{"size", err}
+		}
+		return 0, err
+	}
+	size = c.in.Left()
+	c.server.cfg.Metrics.RequestBytes.Add(float64(4 + size))
+	streams := key == int16(kmsg.Produce) && size >= streamBytes
+	first := size
+	if streams {
+		first = headerBytes
+	}
+	frame, err := c.in.Peek(first)
+	if err != nil {
+		return 0, err
+	}
+	h, body, err := protocol.ReadRequestHeader(frame)
+	if err != nil {
+		return 0, &peerError{"header", err}
+	}
+	c.call = api.Call{
+		Key: h.Key, Version: h.Version, Correlation: h.Correlation, ClientID: c.intern(h.ClientID),
+		Conn: &c.info, Received: time.Now(), Reserve: c.room,
+	}
+	if streams {
+		c.in.Skip(len(frame) - len(body))
+		c.call.Stream = arriving{c}
+	} else {
+		c.in.Skip(size)
+		c.call.Body = body
+	}
+	return size, nil
+}
+
+// arriving is api.Call.Stream: the connection's reader, which tells the watch
+// when the request is all there.
+type arriving struct{ c *conn }
+
+func (a arriving) Peek(n int) ([]byte, error) { return a.c.in.Peek(n) }
+func (a arriving) Left() int                  { return a.c.in.Left() }
+func (a arriving) Skip(n int) {
+	if a.c.in.Skip(n); a.c.in.Left() == 0 {
+		a.c.watch.arrived()
+	}
+}
+
 // handle gives the call to the handler.
 func (c *conn) handle(size int) (api.Answer, error) {
-	c.watch.arm()
+	c.watch.arm(c.call.Stream != nil)
 	answer, err := c.serveCall(size)
 	watchErr := c.watch.disarm()
+	if err == nil && c.in.Left() > 0 {
+		// The answer is known before all of the request was looked at.
+		err = c.in.SkipFrame()
+	}
 	if c.ctx.Err() != nil && err != nil {
 		return api.Answer{}, context.Cause(c.ctx) // The reason, not its effect.
 	}
@@ -235,7 +286,7 @@ func (c *conn) mute(d time.Duration) error {
 	c.server.cfg.Metrics.Throttled.Add(d.Seconds())
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	c.watch.arm()
+	c.watch.arm(false)
 	select {
 	case <-timer.C:
 	case <-c.ctx.Done():

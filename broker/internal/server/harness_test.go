@@ -27,7 +27,20 @@ func (f handlerFunc) Serve(ctx context.Context, call *api.Call) (api.Answer, err
 
 // echo answers with the correlation number and the body of the request.
 func echo(_ context.Context, call *api.Call) (api.Answer, error) {
-	return answerOf(call, call.Body), nil
+	body, err := bodyOf(call)
+	return answerOf(call, body), err
+}
+
+// bodyOf is the body of a request, all of it.
+func bodyOf(call *api.Call) ([]byte, error) {
+	if call.Stream == nil {
+		return call.Body, nil
+	}
+	body, err := call.Stream.Peek(call.Stream.Left())
+	if err == nil {
+		call.Stream.Skip(len(body))
+	}
+	return body, err
 }
 
 func answerOf(call *api.Call, body []byte) api.Answer {

@@ -131,8 +131,9 @@ func TestRequestLimits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				size := 0
 				r := start(t, func(ctx context.Context, call *api.Call) (api.Answer, error) {
-					size = len(call.Body)
-					return answerOf(call, nil), nil
+					body, err := bodyOf(call)
+					size = len(body)
+					return answerOf(call, nil), err
 				}, func(c *Config) { c.Listeners[0].Protocol = tc.protocol })
 				c := r.dial()
 				frame := request(tc.key, 1, "")

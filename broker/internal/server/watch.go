@@ -21,8 +21,10 @@ type watch struct {
 	mu struct {
 		sync.Mutex
 
-		serving bool          // A handler runs.
-		done    chan struct{} // Of the goroutine, when there is one.
+		serving  bool          // A handler runs,
+		arriving bool          // and reads its request itself, so that it sees the end.
+		wanted   bool          // It waits, or will when the request has arrived.
+		done     chan struct{} // Of the goroutine, when there is one.
 	}
 
 	// Of the goroutine while there is one, and else of the connection's.
@@ -46,18 +48,32 @@ func (x callContext) Done() <-chan struct{} {
 	return x.Context.Done()
 }
 
-// arm allows the watch to begin. The connection's goroutine calls it before a
-// handler runs.
-func (w *watch) arm() {
+// arm allows the watch to begin; when the request is still arriving, only once
+// it has arrived. The connection's goroutine calls it before a handler runs.
+func (w *watch) arm(arriving bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.serving = true
+	w.mu.serving, w.mu.arriving, w.mu.wanted = true, arriving, false
 }
 
+// begin is asked for by who waits.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.mu.serving || w.mu.done != nil {
+	w.mu.wanted = true
+	w.startLocked()
+}
+
+// arrived says that all of the request is there.
+func (w *watch) arrived() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.arriving = false
+	w.startLocked()
+}
+
+func (w *watch) startLocked() {
+	if !w.mu.serving || w.mu.arriving || !w.mu.wanted || w.mu.done != nil {
 		return
 	}
 	done := make(chan struct{})
