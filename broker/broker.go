@@ -444,7 +444,7 @@ func (r *running) newServer() (*server.Server, error) {
 	v := r.settings.values
 	buffers := new(protocol.Pool)
 	cfg := server.Config{
-		Handler: r.env(buffers), Listen: r.cfg.ListenFunc, Logger: r.log,
+		Handler: r.handler(buffers), Listen: r.cfg.ListenFunc, Logger: r.log,
 		Metrics: server.NewMetrics(r.cfg.Metrics), Buffers: buffers,
 		Limits:              protocol.Limits{Produce: int(v.Int("socket.request.max.bytes"))},
 		MaxConnections:      int(v.Int("max.connections")),
@@ -463,6 +463,14 @@ func (r *running) newServer() (*server.Server, error) {
 		cfg.Listeners = append(cfg.Listeners, server.Listener{Name: l.Name, Protocol: l.Protocol, Bind: l.Bind()})
 	}
 	return server.New(cfg)
+}
+
+// handler is what answers requests.
+func (r *running) handler(buffers *protocol.Pool) server.Handler {
+	if r.cfg.Wrap == nil {
+		return r.env(buffers)
+	}
+	return r.cfg.Wrap(r.env(buffers))
 }
 
 var _ server.Handler = (*api.Env)(nil)

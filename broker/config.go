@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/moldau-broker/moldau/broker/internal/server"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 )
 
@@ -33,6 +34,11 @@ type Config struct {
 	// DialFunc connects to another node. Default net.Dialer. Nothing dials while
 	// a cluster is one node; it is the only way out for later.
 	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+	// Wrap, if not nil, is given what answers every request of a client and
+	// returns what is asked in its place: for looking at requests, or answering
+	// some of them. Its types are the broker's own, so only packages below this
+	// one can set it.
+	Wrap func(server.Handler) server.Handler
 	// Logger gets the broker's log. Default: none.
 	Logger *slog.Logger
 	// Metrics gets the broker's metrics. Default: a registry of its own, which
