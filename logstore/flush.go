@@ -40,7 +40,8 @@ func (l *Log) Flushed() int64 { return l.sync.flushed.Load() }
 // the batches and the indexes that lead to them are durable. The segment that is being
 // written is scanned in any case, so the point is never inside it; at its very end it
 // would become the next segment's base, and the indexes of this one, which are not
-// durable, would be trusted. After a clean stop all are, and the point is the end.
+// durable, would be trusted. After a clean stop all are, and the point is the end of
+// the batches.
 func (l *Log) recoveryPoint() int64 {
 	l.sync.mu.Lock()
 	defer l.sync.mu.Unlock()
@@ -51,10 +52,7 @@ func (l *Log) recoveryPoint() int64 {
 	if len(l.sync.mu.sealed) > 0 {
 		point = min(point, l.sync.mu.sealed[0].Base())
 	}
-	if active := l.state.Load().active(); active.Size() > 0 {
-		point = min(point, active.Base())
-	}
-	return point
+	return min(point, l.state.Load().active().Base())
 }
 
 // Flush makes everything appended before the call durable. Concurrent callers share
@@ -227,7 +225,7 @@ func (l *Log) lowerFlushed(offset int64) error {
 	l.mu.Lock()
 	l.mu.unflushed, l.mu.dirtySince = 0, time.Time{}
 	l.mu.Unlock()
-	return l.store.lowerRecoveryPoint(l)
+	return l.store.lowerPoints(l)
 }
 
 // flushOverdue says whether Config.FlushInterval has passed since the oldest record

@@ -370,6 +370,10 @@ func (l *Log) materialize() error {
 		return err
 	}
 	l.sync.namesChanged.Store(true)
+	// The checkpoints may still tell of a log of the same name that was deleted.
+	if err := l.store.lowerPoints(l); err != nil {
+		return err
+	}
 	l.onDisk.Store(true)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 type upkeep struct {
 	highWatermarks, points, retention, idle, producers time.Time
 
-	writtenHW, writtenStarts map[partitionKey]int64
+	writtenHW map[partitionKey]int64
 }
 
 // binned is a file or directory that is to be removed.
@@ -89,7 +89,10 @@ func (s *Store) retain(now time.Time) error {
 		_, err := l.Retain(now)
 		errs = append(errs, ignoreClosed(err))
 	}
-	if err := s.writeStarts(); err != nil {
+	s.pointsFile.Lock()
+	err := s.writeStartsLocked()
+	s.pointsFile.Unlock()
+	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, l := range logs {
@@ -198,27 +201,27 @@ func (s *Store) writeHighWatermarks() error {
 	return nil
 }
 
-// writeStarts writes the log starts. Kafka leaves out those that the name of the first
+// writeStartsLocked writes the log starts if they changed. Kafka leaves out those that the name of the first
 // segment tells; here they are needed until the removal of what lay before is durable.
-func (s *Store) writeStarts() error {
+func (s *Store) writeStartsLocked() error {
 	starts := s.offsets(func(l *Log) (int64, bool) { return l.Start(), l.Start() > 0 })
-	if maps.Equal(starts, s.upkeep.writtenStarts) {
+	if maps.Equal(starts, s.pointsFile.starts) {
 		return nil
 	}
 	if err := s.writeOffsets(checkpoint.LogStarts, starts); err != nil {
 		return err
 	}
-	s.upkeep.writtenStarts = starts
+	s.pointsFile.starts = starts
 	return nil
 }
 
 // writePoints writes the recovery points and the log starts.
 func (s *Store) writePoints() error {
-	if err := s.writeStarts(); err != nil {
-		return err
-	}
 	s.pointsFile.Lock()
 	defer s.pointsFile.Unlock()
+	if err := s.writeStartsLocked(); err != nil {
+		return err
+	}
 	return s.writeRecoveryPointsLocked()
 }
 
@@ -230,25 +233,31 @@ func (s *Store) writeRecoveryPointsLocked() error {
 			values[partitionKey{l.topic, l.partition}] = l.recoveryPoint()
 		}
 	}
-	if maps.Equal(values, s.pointsFile.written) {
+	if maps.Equal(values, s.pointsFile.recovery) {
 		return nil
 	}
 	if err := s.writeOffsets(checkpoint.RecoveryPoints, values); err != nil {
 		return err
 	}
-	s.pointsFile.written = values
+	s.pointsFile.recovery = values
 	return nil
 }
 
-// lowerRecoveryPoint writes the recovery points at once if the one of l on disk lies
-// above what it is now.
-func (s *Store) lowerRecoveryPoint(l *Log) error {
+// lowerPoints writes the recovery points and the log starts at once if those of l on
+// disk lie above what they are now.
+func (s *Store) lowerPoints(l *Log) error {
+	key := partitionKey{l.topic, l.partition}
 	s.pointsFile.Lock()
 	defer s.pointsFile.Unlock()
-	if s.pointsFile.written[partitionKey{l.topic, l.partition}] <= l.recoveryPoint() {
-		return nil
+	if s.pointsFile.starts[key] > l.Start() {
+		if err := s.writeStartsLocked(); err != nil {
+			return err
+		}
 	}
-	return s.writeRecoveryPointsLocked()
+	if s.pointsFile.recovery[key] > l.recoveryPoint() {
+		return s.writeRecoveryPointsLocked()
+	}
+	return nil
 }
 
 // Close flushes and closes all logs, writes the checkpoints, and then, last, the mark
@@ -266,7 +275,7 @@ func (s *Store) Close(brokerEpoch int64) error {
 		return l.close()
 	})
 	if err == nil {
-		err = errors.Join(s.writeHighWatermarks(), s.writePoints())
+		err = errors.Join(s.writeHighWatermarks(), s.writePoints(), s.writeManifest())
 	}
 	if err == nil {
 		err = checkpoint.WriteCleanShutdown(s.fs, s.dir, brokerEpoch)
@@ -320,6 +329,7 @@ func (l *Log) close() error {
 		return err
 	}
 	if st.active().Dirty() {
+		l.sync.namesChanged.Store(true) // Its index files may be new.
 		if err := st.active().Sync(true); err != nil {
 			return l.fail(err)
 		}
@@ -331,5 +341,6 @@ func (l *Log) close() error {
 	if err := l.syncRest(); err != nil {
 		return l.fail(err)
 	}
+	l.sync.flushed.Store(min(l.sync.flushed.Load(), l.writer.tail)) // See recoveryPoint.
 	return nil
 }

@@ -94,7 +94,9 @@ type Store struct {
 	brokerEpoch int64 // Of the clean stop, -1 if unknown.
 	clean       bool
 
-	points map[partitionKey]points // What the checkpoints told at the start; for Load.
+	// What the checkpoints and the manifest told at the start; for Load.
+	points   map[partitionKey]points
+	manifest map[partitionKey]recorded
 
 	mu struct {
 		sync.Mutex // Held for field access only.
@@ -109,10 +111,12 @@ type Store struct {
 		*rand.Rand
 	}
 	upkeep upkeep
-	// pointsFile orders writes of the recovery point checkpoint, and is held over them.
+	// pointsFile orders writes of the recovery point and log start checkpoints, and is
+	// held over them. It knows what is in them: what stands above the truth would make a
+	// start after a crash skip or drop what is there.
 	pointsFile struct {
 		sync.Mutex
-		written map[partitionKey]int64
+		recovery, starts map[partitionKey]int64
 	}
 }
 
@@ -215,9 +219,12 @@ func (s *Store) read() error {
 			s.points[key] = p
 		}
 	}
-	s.pointsFile.written = make(map[partitionKey]int64)
+	if s.manifest, err = s.takeManifest(); err != nil {
+		return err
+	}
+	s.pointsFile.recovery, s.pointsFile.starts = make(map[partitionKey]int64), make(map[partitionKey]int64)
 	for key, p := range s.points {
-		s.pointsFile.written[key] = p.flushed
+		s.pointsFile.recovery[key], s.pointsFile.starts[key] = p.flushed, p.start
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ func (s *Store) Load(ctx context.Context, cfg func(topic string, partition int32
 	}
 	s.logger.Info("logs loaded", slog.String("dir", s.dir), slog.Int("logs", len(s.Logs())),
 		slog.Bool("clean", s.clean), slog.Int64("took_ms", s.now().Sub(began).Milliseconds()))
-	s.points = nil
+	s.points, s.manifest = nil, nil
 	return nil
 }
 
@@ -97,9 +98,14 @@ func ignoredDir(name string) bool {
 
 func (s *Store) loadOne(key partitionKey, cfg func(string, int32, [16]byte) (Config, Keep)) error {
 	path := s.path(dirName(key.topic, key.partition))
-	id, err := checkpoint.ReadTopicID(s.fs, path+"/"+checkpoint.PartitionMetadata)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return refused(err)
+	r, known := s.recorded(key, path)
+	id := r.topicID
+	if !known {
+		var err error
+		id, err = checkpoint.ReadTopicID(s.fs, filepath.Join(path, checkpoint.PartitionMetadata))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return refused(err)
+		}
 	}
 	c, keep := cfg(key.topic, key.partition, id)
 	if keep != KeepLog {
@@ -111,7 +117,13 @@ func (s *Store) loadOne(key partitionKey, cfg func(string, int32, [16]byte) (Con
 	l := s.newLog(key.topic, key.partition, c)
 	l.mu.topicID = id
 	l.begin(s.now())
-	if err := l.load(s.now(), s.clean, s.points[key]); err != nil {
+	var err error
+	if known {
+		err = l.loadRecorded(s.now(), r, s.points[key])
+	} else {
+		err = l.load(s.now(), s.clean, s.points[key])
+	}
+	if err != nil {
 		return fmt.Errorf("open %s: %w", path, refused(err))
 	}
 	s.mu.Lock()

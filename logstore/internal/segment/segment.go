@@ -74,6 +74,21 @@ type Files struct {
 	Log, Index, TimeIndex, TxnIndex int64
 }
 
+// Files returns what a listing would show of a sealed segment.
+func (s *Segment) Files() Files {
+	f := Files{Log: s.Size(), Index: -1, TimeIndex: -1, TxnIndex: -1}
+	if s.offsets.exists {
+		f.Index = s.offsets.stored
+	}
+	if s.times.exists {
+		f.TimeIndex = s.times.stored
+	}
+	if n := s.txns.size.Load(); n > 0 {
+		f.TxnIndex = n
+	}
+	return f
+}
+
 var noSuffix = ""
 
 func newSegment(pool *Pool, dir *Dir, base, interval int64, now time.Time) *Segment {
