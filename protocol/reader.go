@@ -35,7 +35,7 @@ type Reader struct {
 	src     io.Reader
 	pool    *Pool
 	reserve Reserve
-	small   [48]byte // Enough for the size and the header of a common request.
+	small   [512]byte // Enough for most requests without records.
 
 	buf  *Buffer // Borrowed; nil while nothing is buffered.
 	r, w int     // buf.B[r:w] has arrived and is not taken.

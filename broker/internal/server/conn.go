@@ -434,6 +434,9 @@ func (c *conn) report(err error) {
 		c.server.warner.warn(context.Background(), "connection closed: broken peer", append(c.attrs(), slog.Any("err", peer.err))...)
 		return
 	}
+	if !c.server.cfg.Logger.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	msg := "connection failed"
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):

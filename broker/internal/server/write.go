@@ -87,17 +87,17 @@ func (c *conn) takeHeld() ([]byte, *protocol.Buffer) {
 func (c *conn) sendTCP(parts []api.Part) error {
 	held, buf := c.takeHeld()
 	defer c.server.cfg.Buffers.Put(buf)
-	bufs := c.iov[:0]
+	c.iov = c.iovArray[:0]
 	if len(held) > 0 {
-		bufs = append(bufs, held)
+		c.iov = append(c.iov, held)
 	}
 	for _, p := range parts {
 		if p.Span == nil {
-			bufs = append(bufs, p.Bytes)
+			c.iov = append(c.iov, p.Bytes)
 			continue
 		}
 		if fd, off, ok := p.Span.File(); ok && canSendfile && p.Span.Len() >= sendfileBytes {
-			if err := c.writev(&bufs); err != nil {
+			if err := c.writev(); err != nil {
 				return err
 			}
 			if err := c.sendfile(fd, off, p.Span.Len()); err != nil {
@@ -106,8 +106,8 @@ func (c *conn) sendTCP(parts []api.Part) error {
 			continue
 		}
 		var ok bool
-		if bufs, ok = p.Span.Buffers(bufs); !ok {
-			if err := c.writev(&bufs); err != nil {
+		if c.iov, ok = p.Span.Buffers(c.iov); !ok {
+			if err := c.writev(); err != nil {
 				return err
 			}
 			if err := c.copySpan(p.Span); err != nil {
@@ -115,25 +115,25 @@ func (c *conn) sendTCP(parts []api.Part) error {
 			}
 		}
 	}
-	return c.writev(&bufs)
+	return c.writev()
 }
 
-// writev writes all of bufs and leaves it empty.
-func (c *conn) writev(bufs *net.Buffers) error {
-	if len(*bufs) == 0 {
+// writev writes all of c.iov and leaves it empty.
+func (c *conn) writev() error {
+	if len(c.iov) == 0 {
 		return nil
 	}
-	c.iov = (*bufs)[:0] // WriteTo moves the slice on; the array is used again.
+	c.iovArray = c.iov // WriteTo moves the slice on.
 	defer func() {
-		if cap(c.iov) > maxIOV {
-			c.iov = nil
+		if cap(c.iovArray) > maxIOV {
+			c.iovArray = nil
 		}
-		clear(c.iov[:cap(c.iov)])
-		*bufs = c.iov
+		clear(c.iovArray[:cap(c.iovArray)])
+		c.iov = c.iovArray[:0]
 	}()
 	for {
 		c.extendWrite()
-		n, err := bufs.WriteTo(c.tcp)
+		n, err := c.iov.WriteTo(c.tcp)
 		if err == nil {
 			return nil
 		}
