@@ -31,7 +31,8 @@ type conn struct {
 	watch    watch
 	in       *protocol.Reader
 	out      output
-	iov      net.Buffers             // Reused by writev.
+	iov      net.Buffers             // Reused by sendTCP: what the next writev sends,
+	iovArray net.Buffers             // and the array behind it.
 	call     api.Call                // Reused: one request at a time.
 	clientID *string                 // Of the last request, which is nearly always that of the next.
 	reserved int                     // Bytes of the frames budget that the reader's buffer takes.
