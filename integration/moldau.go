@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,8 +101,14 @@ func (m *Moldau) Start(t testing.TB) {
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
+	m.startWith(t, "--listen", listen)
+}
+
+// startWith is Start with arguments that say otherwise where to listen.
+func (m *Moldau) startWith(t testing.TB, args ...string) {
+	t.Helper()
 	portFile := filepath.Join(t.TempDir(), "port")
-	m.run(t, append([]string{"serve", "--data-dir", m.dir, "--listen", listen, "--port-file", portFile}, m.args...))
+	m.run(t, slices.Concat([]string{"serve", "--data-dir", m.dir, "--port-file", portFile}, args, m.args))
 
 	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
 	defer cancel()
@@ -126,14 +133,14 @@ func (m *Moldau) Start(t testing.TB) {
 // run starts the process without waiting for anything.
 func (m *Moldau) run(t testing.TB, args []string) {
 	t.Helper()
-	m.cmd = exec.Command(m.bin, args...)
-	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
-	if err := m.cmd.Start(); err != nil {
+	cmd := exec.Command(m.bin, args...)
+	cmd.Stdout, cmd.Stderr = &m.log, &m.log
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	exited := make(chan error, 1)
-	m.exited = exited
-	go func(cmd *exec.Cmd) { exited <- cmd.Wait() }(m.cmd)
+	m.cmd, m.exited = cmd, exited
+	go func() { exited <- cmd.Wait() }()
 }
 
 // Stop implements Broker. A shutdown that takes long or ends in an error is one.
