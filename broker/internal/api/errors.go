@@ -127,4 +127,7 @@ var mayBeUnknown = map[kmsg.Key]string{
 	kmsg.JoinGroup:    "the group's record is larger than the topic allows",
 	kmsg.SyncGroup:    "the group's record is larger than the topic allows",
 	kmsg.OffsetCommit: "the commit's record is larger than the topic allows",
+
+	kmsg.CreatePartitions:        "more partitions than one change may make",
+	kmsg.IncrementalAlterConfigs: "an operation of no known kind",
 }

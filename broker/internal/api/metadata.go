@@ -55,23 +55,24 @@ func (m *metadataTopics) answer(ctx context.Context) []kmsg.MetadataResponseTopi
 	if m.req.Topics == nil || m.req.Version == 0 && len(m.req.Topics) == 0 {
 		return m.all()
 	}
-	if m.req.Version < 12 {
-		for _, t := range m.req.Topics {
-			if t.Topic == nil || t.TopicID != [16]byte{} {
-				return m.refuse()
-			}
-		}
+	byID := false // One id makes Kafka pass over the names.
+	for _, t := range m.req.Topics {
+		byID = byID || t.TopicID != [16]byte{}
 	}
 	for _, t := range m.req.Topics {
-		if t.TopicID != [16]byte{} {
-			return m.byID() // One id makes Kafka pass over the names.
+		if t.Topic == nil && !byID || m.req.Version < 12 && (t.Topic == nil || byID) {
+			return m.refuse()
 		}
+	}
+	if byID {
+		return m.byID()
 	}
 	return m.byName(ctx)
 }
 
-// refuse answers INVALID_REQUEST for each topic: the version knows no ids, and no
-// topic without a name.
+// refuse answers INVALID_REQUEST for each topic: one has neither a name nor an id,
+// or not what its version asks for. Where Kafka 4.2 expects a name from version 12
+// on, it runs into the null and answers UNKNOWN_SERVER_ERROR.
 func (m *metadataTopics) refuse() []kmsg.MetadataResponseTopic {
 	out := make([]kmsg.MetadataResponseTopic, 0, len(m.req.Topics))
 	for _, t := range m.req.Topics {
