@@ -191,6 +191,7 @@ func (l *Log) inspect(batches []byte) (extent, error) {
 
 // write puts batches at the end of the active segment, or of a new one if it is time.
 func (l *Log) write(now time.Time, batches []byte, x extent) error {
+	l.writer.touched = true
 	if err := l.materialize(); err != nil {
 		return l.ioError("append", err)
 	}
@@ -249,4 +250,5 @@ func (l *Log) note(now time.Time, b batch.Batch, m *producer.Marker) {
 		}
 	}
 	l.publish(func(s *state) { s.end = end })
+	l.wantMaintain()
 }

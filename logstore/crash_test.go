@@ -18,7 +18,7 @@ import (
 
 // A night's run: go test -run Crash ./logstore -crash.ops=10000 -crash.seed=...
 var (
-	crashOps  = flag.Int("crash.ops", 80, "operations in TestCrashAtEverySync")
+	crashOps  = flag.Int("crash.ops", 60, "operations in TestCrashAtEverySync")
 	crashSeed = flag.Uint64("crash.seed", 1, "seed of TestCrashAtEverySync")
 )
 
@@ -27,7 +27,7 @@ var (
 // with every acknowledged batch, with nothing that was never appended or was truncated,
 // with indexes and producer state that fit, and ready to go on.
 func TestCrashAtEverySync(t *testing.T) {
-	for seed := *crashSeed; seed < *crashSeed+3; seed++ {
+	for seed := *crashSeed; seed < *crashSeed+2; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := newCrasher(t, seed)
 			for i := range *crashOps {

@@ -15,6 +15,7 @@ func (l *Log) AssignEpoch(epoch int32) {
 		l.mu.epochsDirty = true
 	}
 	l.mu.Unlock()
+	l.wantMaintain()
 	l.check()
 }
 

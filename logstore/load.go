@@ -33,6 +33,8 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	l.mu.epochs = list
 	l.writer.snapshots = found.snapshots
 	l.onDisk.Store(true)
+	l.writer.touched = true // What a start finds missing it may have written.
+	l.wantMaintain()
 
 	segs := found.open(l, now)
 	var scanned *producer.State

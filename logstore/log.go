@@ -41,6 +41,7 @@ type Log struct {
 	failed atomic.Pointer[FailedError]
 	onDisk atomic.Bool // The directory and its files have been made.
 	closed atomic.Bool // No more changes: the store was closed or the log deleted.
+	due    atomic.Bool // Maintain may have something to do: see maintain.
 
 	// writer orders the changes of the files. Unlike mu it is held over system calls:
 	// the owner's and those of Maintain must not mix. Readers and Flush never take it.
@@ -50,6 +51,7 @@ type Log struct {
 		leaving   []*segment.Segment // Left the log by retention; their files are still there.
 		snapshots []int64            // Offsets of the producer snapshots on disk, ascending.
 		jitter    time.Duration
+		touched   bool // The segments differ from what a clean stop left.
 		// tail is the offset after the last batch. It lies below the end when a truncation
 		// cut through a batch. Segments are named by it: the next begins where the batches
 		// of the one before end, so a segment that lost its end in a crash shows.

@@ -45,7 +45,9 @@ func (s *Store) Maintain(now time.Time) error {
 	logs := s.allLogs()
 	var errs []error
 	for _, l := range logs {
-		errs = append(errs, l.maintain(now))
+		if l.due.Swap(false) {
+			errs = append(errs, l.maintain(now))
+		}
 	}
 	due := func(last *time.Time, every time.Duration) bool {
 		if now.Sub(*last) < every {
@@ -112,12 +114,27 @@ func (s *Store) allLogs() []*Log {
 	return logs
 }
 
+// wantMaintain says that something has changed that maintain looks after. A log that
+// nobody uses costs Maintain a look at a flag.
+func (l *Log) wantMaintain() {
+	if !l.due.Load() {
+		l.due.Store(true)
+	}
+}
+
 // maintain does for one log what cannot wait for a checkpoint.
-func (l *Log) maintain(now time.Time) error {
+func (l *Log) maintain(now time.Time) (err error) {
 	if l.Err() != nil {
 		return nil // Told when it failed.
 	}
-	var err error
+	if l.config.Load().FlushInterval > 0 && l.Flushed() < l.End().Offset {
+		l.wantMaintain() // Not yet due, perhaps.
+	}
+	defer func() {
+		if err != nil {
+			l.wantMaintain()
+		}
+	}()
 	switch {
 	case l.flushOverdue(now):
 		err = l.Flush()
@@ -320,6 +337,12 @@ func (l *Log) close() error {
 	}
 	if err := l.Err(); err != nil {
 		return err
+	}
+	if !l.writer.touched {
+		if err := l.syncRest(); err != nil {
+			return l.fail(err)
+		}
+		return nil
 	}
 	st := l.state.Load()
 	if err := st.active().Seal(); err != nil {

@@ -173,9 +173,12 @@ func encodeManifest(all map[partitionKey]recorded) []byte {
 			}
 		}
 	}
-	binary.BigEndian.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
+	sealManifest(b)
 	return b
 }
+
+// sealManifest writes the checksum.
+func sealManifest(b []byte) { binary.BigEndian.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli)) }
 
 var errManifest = errors.New("it is cut off or damaged")
 

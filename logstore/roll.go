@@ -31,6 +31,7 @@ const maxRelative = 1<<31 - 1
 // files are completed and the producer state saved, so that everything below base is
 // ready to be synced; Maintain does that soon.
 func (l *Log) roll(now time.Time, base int64) error {
+	l.writer.touched = true
 	began := l.store.now()
 	st := l.state.Load()
 	old := st.active()

@@ -45,6 +45,7 @@ func (l *Log) Truncate(to int64) error {
 func (l *Log) truncateLocked(now time.Time, st *state, to int64) error {
 	// First in memory, then on disk: nobody begins to read what is about to go. A reader
 	// that began before gets an error or bytes that its client's checksum refuses.
+	l.writer.touched = true
 	i := st.floor(to)
 	seg, doomed := st.segments[i], st.segments[i+1:]
 	at, err := l.locate(st, to)
@@ -109,7 +110,7 @@ func (l *Log) TruncateFully(start int64) error {
 // restart replaces all segments by an empty one that begins at offset start.
 func (l *Log) restart(now time.Time, start int64) error {
 	doomed := append(l.writer.leaving, l.state.Load().segments...)
-	l.writer.leaving = nil
+	l.writer.leaving, l.writer.touched = nil, true
 	fresh := segment.New(l.pool, l.dir, start, l.config.Load().IndexIntervalBytes, now)
 	at := Mark{start, start, 0}
 	l.writer.tail = start
@@ -179,6 +180,7 @@ func (l *Log) advanceStart(offset int64) {
 	l.mu.producers.AdvanceStart(offset)
 	l.mu.Unlock()
 	l.publish(func(s *state) { s.start = max(s.start, offset) })
+	l.wantMaintain()
 }
 
 // cutOff takes away the files of segments that were the end of the log, the last first

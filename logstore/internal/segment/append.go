@@ -114,6 +114,12 @@ func (s *Segment) Seal() error {
 		return err
 	}
 	s.noteTime(newest, off)
+	if s.reserved {
+		if err := s.cutData(s.Size()); err != nil { // Gives back what was reserved and not used.
+			return err
+		}
+		s.reserved = false
+	}
 	if len(s.offsets.tail)+len(s.times.tail) > 0 || !s.offsets.exists || !s.times.exists {
 		s.dirty.Store(true)
 	}

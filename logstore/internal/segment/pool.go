@@ -143,12 +143,12 @@ func closeAll(hs []*Handle) {
 	}
 }
 
-// File is a file that is open only while it is used. The zero value with pool and
-// path set is ready.
+// File is a file of a segment, open only while it is used. The zero value with seg and
+// kind set is ready. There are four for every segment of every idle log: it is small.
 type File struct {
-	pool *Pool
-	path func() string // Asked at each opening, because files are renamed.
-	used atomic.Bool   // Since the pool last looked.
+	seg  *Segment
+	kind string      // Its suffix. The path is made at each opening, because files are renamed.
+	used atomic.Bool // Since the pool last looked.
 
 	mu   sync.Mutex // Held over opening and mapping: whoever waits needs their result.
 	h    *Handle    // Nil while the file is closed. Guarded by mu.
@@ -178,12 +178,12 @@ func (f *File) Pin(create bool) (*Handle, error) {
 		if create {
 			flag |= os.O_CREATE
 		}
-		file, err := f.pool.fs.OpenFile(f.path(), flag, 0o644)
+		file, err := f.seg.pool.fs.OpenFile(f.path(), flag, 0o644)
 		if err != nil {
 			return nil, err
 		}
 		f.h = &Handle{File: file, owner: f}
-		f.pool.admit(f)
+		f.seg.pool.admit(f)
 	}
 	f.h.pins++
 	if !f.used.Load() { // Test first: many readers share the cache line.
@@ -191,6 +191,8 @@ func (f *File) Pin(create bool) (*Handle, error) {
 	}
 	return f.h, nil
 }
+
+func (f *File) path() string { return f.seg.path(f.kind) }
 
 // Unpin ends the use that a Pin began.
 func (h *Handle) Unpin() {
@@ -234,7 +236,7 @@ func (h *Handle) Map(end int64) (*mmap.Map, []byte, bool) {
 }
 
 func (h *Handle) mapLocked(end int64) bool {
-	if _, ok := h.Fd(); !ok || h.m == nil && !h.owner.pool.reserveMap() {
+	if _, ok := h.Fd(); !ok || h.m == nil && !h.owner.seg.pool.reserveMap() {
 		return false
 	}
 	size := int64(minMapBytes)
@@ -244,7 +246,7 @@ func (h *Handle) mapLocked(end int64) bool {
 	m, err := mmap.Open(h.File, size)
 	if err != nil {
 		if h.m == nil {
-			h.owner.pool.returnMap()
+			h.owner.seg.pool.returnMap()
 		}
 		return false
 	}
@@ -264,9 +266,9 @@ func (f *File) Close() {
 		f.mu.Unlock()
 		return
 	}
-	f.pool.mu.Lock()
-	f.pool.detachLocked(f)
-	f.pool.mu.Unlock()
+	f.seg.pool.mu.Lock()
+	f.seg.pool.detachLocked(f)
+	f.seg.pool.mu.Unlock()
 	idle := h.pins == 0
 	f.mu.Unlock()
 	if idle {
@@ -277,7 +279,7 @@ func (f *File) Close() {
 // remove deletes the file, open or not. A missing one is no error.
 func (f *File) remove() error {
 	f.Close()
-	if err := f.pool.fs.Remove(f.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := f.seg.pool.fs.Remove(f.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -30,6 +30,7 @@ type Segment struct {
 	dirty  atomic.Bool            // Index files have bytes that were not synced.
 
 	// The writer's own.
+	reserved   bool          // More disk was reserved than is used.
 	sinceEntry int64         // Bytes of batches since the last offset index entry.
 	created    time.Time     // For rolling a segment whose records have no timestamps.
 	firstTime  optionalInt64 // The first batch's newest timestamp, for rolling.
@@ -94,9 +95,7 @@ var noSuffix = ""
 func newSegment(pool *Pool, dir *Dir, base, interval int64, now time.Time) *Segment {
 	s := &Segment{base: base, dir: dir, pool: pool, interval: interval, created: now}
 	s.suffix.Store(&noSuffix)
-	file := func(f *File, kind string) {
-		f.pool, f.path = pool, func() string { return s.path(kind) }
-	}
+	file := func(f *File, kind string) { f.seg, f.kind = s, kind }
 	file(&s.data, LogSuffix)
 	file(&s.offsets.file, IndexSuffix)
 	file(&s.times.file, TimeIndexSuffix)
@@ -131,6 +130,7 @@ func (s *Segment) Make(reserveBytes int64) error {
 		if err := f.Allocate(0, reserveBytes); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return errors.Join(err, s.data.remove())
 		}
+		s.reserved = true
 	}
 	return nil
 }
