@@ -39,9 +39,17 @@
 // above the recovery point are scanned batch by batch, cut at the first byte that
 // is not a valid batch, and their indexes and the producer state rebuilt; below it
 // everything was synced, with its indexes. A clean stop leaves a marker, written
-// last, and the next start then scans nothing. A sync that fails makes the log
-// refuse writes until the process restarts, because the kernel may have dropped
-// the pages that it could not write.
+// last, and the next start then scans nothing; with the manifest (manifest.go) it does
+// not even list the directories. A sync that fails makes the log refuse writes until
+// the process restarts, because the kernel may have dropped the pages that it could
+// not write.
+//
+// Three orders keep a crash from leaving a hole, which no checksum would show. A
+// truncation takes segments from the end, each durably before the next. Retention
+// removes files only when the new start is durable. A segment is named by the end of
+// the batches before it, so one that lost its end to a crash is found out, and what
+// follows it is cut. Checkpoints never stand above the truth: who lowers a start or a
+// recovery point writes it before he returns.
 //
 // # Invariants
 //
