@@ -1,0 +1,226 @@
+package compat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Runner plays scenarios against one broker.
+type Runner struct {
+	// Bootstrap is the broker's HOST:PORT.
+	Bootstrap string
+	// Dial connects. Default net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Parallel is how many scenarios run at once. Default 8.
+	Parallel int
+	// Strict counts deliberate differences as failures: for the control.
+	Strict bool
+	// Quick leaves out scenarios that are slow.
+	Quick bool
+	// Progress, if not nil, hears of every result as it comes, one at a time.
+	Progress func(done, all int, r Result)
+}
+
+// Outcome is how a scenario ended.
+type Outcome string
+
+// Outcomes.
+const (
+	Passed        Outcome = "passed"
+	Deviates      Outcome = "deviates"       // As a row of docs/deviations.md says.
+	Failed        Outcome = "failed"         //
+	NotApplicable Outcome = "not-applicable" // The broker does not offer it.
+)
+
+// Result is what came of one scenario.
+type Result struct {
+	ID      string        `json:"id"`
+	Area    string        `json:"area"`
+	Says    string        `json:"says"`
+	Refs    []string      `json:"refs,omitempty"`
+	Outcome Outcome       `json:"outcome"`
+	Why     string        `json:"why,omitempty"`
+	Wire    []Wire        `json:"wire,omitempty"` // The last exchange of each connection.
+	Took    time.Duration `json:"took_ns"`
+}
+
+// Wire is an exchange in readable form.
+type Wire struct {
+	Request  string `json:"request"`
+	Response string `json:"response"`
+}
+
+// Run plays scenarios. The error says that the broker cannot be asked at all.
+func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) {
+	target, err := r.target(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Bootstrap, err)
+	}
+	var together, alone []Scenario
+	for _, s := range scenarios {
+		switch {
+		case r.Quick && s.Slow:
+		case s.Alone:
+			alone = append(alone, s)
+		default:
+			together = append(together, s)
+		}
+	}
+	// What waits longest begins first, so that it does not end last.
+	slices.SortStableFunc(together, func(a, b Scenario) int { return cmp.Compare(order(a), order(b)) })
+	results := &results{all: len(together) + len(alone), progress: r.Progress}
+	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
+	r.play(ctx, target, alone, 1, results)
+	slices.SortFunc(results.list, func(a, b Result) int { return strings.Compare(a.ID, b.ID) })
+	return &Report{Bootstrap: r.Bootstrap, APIs: apis(target.versions), Results: results.list}, ctx.Err()
+}
+
+func order(s Scenario) int {
+	if s.Slow {
+		return 0
+	}
+	return 1
+}
+
+// results collects from several goroutines.
+type results struct {
+	all      int
+	progress func(done, all int, r Result)
+	mu       sync.Mutex
+	list     []Result
+}
+
+func (rs *results) add(r Result) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.list = append(rs.list, r)
+	if rs.progress != nil {
+		rs.progress(len(rs.list), rs.all, r)
+	}
+}
+
+func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, workers int, results *results) {
+	queue := make(chan Scenario)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for s := range queue {
+				results.add(r.one(ctx, target, s))
+			}
+		})
+	}
+	for _, s := range scenarios {
+		if ctx.Err() != nil {
+			break
+		}
+		queue <- s
+	}
+	close(queue)
+	wg.Wait()
+}
+
+// one plays one scenario and clears up after it.
+func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
+	res := Result{ID: s.ID, Area: s.Area(), Says: s.Says, Refs: s.Refs, Outcome: Passed}
+	limited, cancel := context.WithTimeout(ctx, s.limit())
+	defer cancel()
+	began := time.Now()
+	t := &T{
+		target: target, id: s.ID, ctx: limited,
+		prefix: "compat-" + target.run + "-" + strconv.FormatInt(target.serial.Add(1), 10),
+	}
+	if f := t.guarded(s.Run); f != nil {
+		res.Outcome, res.Why = Failed, f.text
+		if f.notApplicable {
+			res.Outcome = NotApplicable
+		}
+		for _, e := range f.exchanges {
+			res.Wire = append(res.Wire, e.readable())
+		}
+	} else if t.deviation != "" {
+		res.Outcome, res.Why = Deviates, t.deviation
+		if r.Strict {
+			res.Outcome = Failed
+		}
+	}
+	res.Took = time.Since(began)
+
+	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancelLast()
+	t.ctx = last
+	t.end()
+	return res
+}
+
+// guarded runs f and returns how it ended early, if it did.
+func (t *T) guarded(f func(*T)) (end *failure) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *failure:
+			end = p
+		default:
+			end = &failure{text: fmt.Sprintf("the scenario itself panicked: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	f(t)
+	return nil
+}
+
+func (e Exchange) readable() Wire {
+	w := Wire{Request: Readable(e.Request), Response: Readable(e.Response)}
+	if e.Err != nil {
+		w.Response = e.Err.Error()
+	}
+	return w
+}
+
+// target asks the broker what it serves and who it is.
+func (r Runner) target(ctx context.Context) (*target, error) {
+	t := &target{
+		addr: r.Bootstrap, dial: r.Dial, versions: make(map[int16]kmsg.ApiVersionsResponseApiKey),
+		run: strconv.FormatInt(time.Now().UnixMilli(), 36), serial: new(atomic.Int64),
+	}
+	if t.dial == nil {
+		t.dial = new(net.Dialer).DialContext
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := dial(ctx, t.dial, t.addr, "moldau-compat")
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	resp, err := c.Do(kmsg.NewPtrApiVersionsRequest())
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
+		t.versions[k.ApiKey] = k
+	}
+	if len(t.versions) == 0 {
+		return nil, errors.New("the broker advertises no API")
+	}
+	md := kmsg.NewPtrMetadataRequest()
+	md.Version = 1
+	md.Topics = []kmsg.MetadataRequestTopic{}
+	if resp, err = c.Do(md); err != nil {
+		return nil, err
+	}
+	for _, b := range resp.(*kmsg.MetadataResponse).Brokers {
+		t.node = b.NodeID
+	}
+	return t, nil
+}

@@ -1,0 +1,54 @@
+package compat
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scenario is one conversation with a broker and what must come of it.
+type Scenario struct {
+	// ID is the scenario's stable name: the area, then dots between words that
+	// grow more special (produce.idempotent.duplicate-within-5).
+	ID string
+	// Says is what Kafka does, in one sentence.
+	Says string
+	// Refs name where it is known from: a KIP, a JIRA issue, a public issue of
+	// another broker.
+	Refs []string
+	// Since is the lowest Kafka release that behaves so, where that is above 2.1,
+	// the oldest client level that Kafka 4 still serves.
+	Since string
+	// Limit bounds the run. Default 10 s.
+	Limit time.Duration
+	// Slow marks what takes seconds because Kafka's own timers do. Such scenarios
+	// run unless Runner.Quick.
+	Slow bool
+	// Alone marks what disturbs others on the same broker (a setting of the whole
+	// broker). Such scenarios run after the rest, one at a time.
+	Alone bool
+	// Run plays it. It ends early through T.
+	Run func(t *T)
+}
+
+// Area is what the scenario is about: the first word of its ID.
+func (s Scenario) Area() string {
+	area, _, _ := strings.Cut(s.ID, ".")
+	return area
+}
+
+func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, 10*time.Second) }
+
+// Scenarios are all scenarios, in the order of their IDs.
+func Scenarios() []Scenario {
+	all := slices.Concat(
+		protocolScenarios,
+		produceScenarios, produceRefusals, idempotenceScenarios,
+		fetchScenarios, fetchSessionScenarios,
+		offsetScenarios,
+		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
+	)
+	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
