@@ -361,10 +361,9 @@ func (l *Log) materialize() error {
 	if l.onDisk.Load() {
 		return nil
 	}
-	if err := l.fs.MkdirAll(l.Dir(), 0o755); err != nil {
+	if err := l.makeDir(); err != nil {
 		return err
 	}
-	l.sync.dirCreated.Store(true)
 	if err := l.writeTopicID(); err != nil {
 		return err
 	}
@@ -377,6 +376,27 @@ func (l *Log) materialize() error {
 		return err
 	}
 	l.onDisk.Store(true)
+	return nil
+}
+
+// makeDir makes the log's directory. One that is there already belongs to no log that
+// was loaded, such as one whose removal failed: its segments must not become this log's,
+// and it is put aside.
+func (l *Log) makeDir() error {
+	if l.sync.dirCreated.Load() {
+		return nil // By a try that failed later.
+	}
+	if _, err := l.fs.Stat(l.Dir()); err == nil {
+		to := l.store.path(leavingName(l.topic, l.partition, straySuffix))
+		l.logger.Warn("directory in the way of a new partition put aside", slog.String("from", l.Dir()), slog.String("to", to))
+		if err := l.fs.Rename(l.Dir(), to); err != nil {
+			return err
+		}
+	}
+	if err := l.fs.MkdirAll(l.Dir(), 0o755); err != nil {
+		return err
+	}
+	l.sync.dirCreated.Store(true)
 	return nil
 }
 

@@ -254,3 +254,33 @@ func TestCreateTouchesNoDisk(t *testing.T) {
 		t.Errorf("an empty log did\n%s", trace)
 	}
 }
+
+// TestDirectoryInTheWay: what lies where a new partition's directory is to be does not
+// become part of it.
+func TestDirectoryInTheWay(t *testing.T) {
+	disk := vfs.NewMem()
+	fs := vfs.NewFault(disk)
+	s, l := openLog(t, fs, Config{})
+	mustAppend(t, l, records(3, t0, "old"))
+	fs.Inject(vfs.Rule{Op: vfs.OpRename, Path: "t-0", Err: os.ErrPermission})
+	if err := s.Delete(l); err == nil {
+		t.Fatal("delete succeeded")
+	}
+	l, err := s.Create("t", 0, [16]byte{9}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.Inject(vfs.Rule{Op: vfs.OpWrite, Path: "t-0/partition.metadata.tmp", Err: os.ErrPermission})
+	if _, err := l.Append(t0, records(1, t0, "new"), 1, 0); err == nil {
+		t.Fatal("append without partition.metadata succeeded")
+	}
+	mustAppend(t, l, records(1, t0, "new"))
+	if n := countDirs(t, disk, straySuffix); n != 1 {
+		t.Errorf("%d directories were put aside", n)
+	}
+	closeStore(t, s)
+	_, l = openLog(t, disk, Config{})
+	if l.End().Offset != 1 || l.TopicID() != [16]byte{9} {
+		t.Errorf("log ends at %d, topic id %v", l.End().Offset, l.TopicID())
+	}
+}
