@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type node1 struct {
 	manager *replica.Manager
 	images  *controller.Replica
 	offset  int64
+	current atomic.Pointer[controller.Image]
 	config  map[string]replica.TopicConfig
 }
 
@@ -68,12 +70,15 @@ func newNode(t *testing.T, brokers int) *node1 {
 	return n
 }
 
-func (n *node1) image() *controller.Image {
+// image is what handlers see; connections ask for it while a test commits.
+func (n *node1) image() *controller.Image { return n.current.Load() }
+
+func (n *node1) publish() {
 	im, ok := n.images.Image(n.offset, 1, 1)
 	if !ok {
 		n.t.Fatal("no image")
 	}
-	return im
+	n.current.Store(im)
 }
 
 // commit writes records of the controller's log, and applies them.
@@ -86,6 +91,7 @@ func (n *node1) commit(records ...record.Record) {
 		}
 		n.offset++
 	}
+	n.publish()
 	if err := n.manager.Apply(n.image(), n.topicConfig); err != nil {
 		n.t.Fatal(err)
 	}
