@@ -13,8 +13,9 @@
 // large a request (protocol.Limits), how much memory all requests together
 // (budget.go), how long a connection may make no progress (conn.go, write.go).
 //
-// Begin with conn.go: serve and handle are the life of a connection. Then
-// watch.go, which is the only part with a second goroutine, and write.go.
+// Begin with conn.go: serve, next and handle are the life of a connection. Then
+// request.go, how requests come in; write.go, how answers go out; and watch.go,
+// the only part with a second goroutine.
 //
 // Not here: what requests mean (api), and TLS and SASL (Listener.Upgrade and
 // the handler).
