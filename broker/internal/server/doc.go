@@ -5,13 +5,14 @@
 // and writes the answer, and only then looks at the next request, so answers
 // come in the order of requests, as Kafka promises by muting the channel.
 // Clients may send ahead; answers to requests that came together leave together.
-// A connection that is silent holds no buffer. While a handler waits for
+// A large Produce is handed over while it still arrives. A connection that is
+// silent holds no buffer. While a handler waits for
 // something (it has asked for ctx.Done), a second goroutine reads one byte
 // ahead, so that a client that hangs up ends the wait.
 //
 // What a peer can make us hold is bounded: how many connections (admit.go), how
 // large a request (protocol.Limits), how much memory all requests together
-// (budget.go), how long a connection may make no progress (conn.go, write.go).
+// (budget.go), how long a connection may make no progress (request.go, write.go).
 //
 // Begin with conn.go: serve, next and handle are the life of a connection. Then
 // request.go, how requests come in; write.go, how answers go out; and watch.go,
