@@ -137,7 +137,7 @@ func (l *Log) publish(change func(*state)) {
 		}
 		// A place on disk has to be looked up, which is not done under the lock. What is
 		// found counts only if no truncation came between, which the owner's calls rule out.
-		at, err := l.locate(l.state.Load(), missing)
+		at, err := l.locate(next, missing)
 		if err != nil {
 			l.logger.Error("last stable offset not found, consumers of committed records wait",
 				slog.String("dir", l.Dir()), slog.Int64("offset", missing), slog.Any("err", err))
