@@ -130,6 +130,8 @@ type running struct {
 	control  *controlPlane
 	replicas *replica.Manager
 	groups   *groupPlane
+	txns     *txnPlane
+	ids      *api.ProducerIDs
 	member   *membership
 	fatal    chan error // What no broker survives: a failed metadata log.
 
@@ -251,14 +253,19 @@ func (r *running) orFatal(err error) error {
 func (r *running) loadReplicas(ctx context.Context) error {
 	r.await("loading logs")
 	r.groups = newGroupPlane(r.settings, r.control, r.log)
+	r.ids = api.NewProducerIDs(r.allotProducerIDs)
+	r.txns = newTxnPlane(r.settings, r.control, r.meta.NodeID, r.log, r.ids.Run, r.writeMarkers)
 	r.replicas = replica.New(replica.Options{
 		Store: r.store, NodeID: r.meta.NodeID, Logger: r.log,
 		Timing: replica.Timing{
 			LagTime: r.settings.values.Millis("replica.lag.time.max.ms"),
 			Backoff: r.settings.values.Millis("replica.fetch.backoff.ms"),
 		},
-		Metrics:    replica.NewMetrics(r.cfg.Metrics),
-		Leadership: r.groups.lead,
+		Metrics: replica.NewMetrics(r.cfg.Metrics),
+		Leadership: func(l replica.Leadership) {
+			r.groups.lead(l)
+			r.txns.lead(l)
+		},
 	})
 	im := r.control.image.Load()
 	return r.replicas.Load(ctx, im, r.topicConfigs(im))
@@ -294,8 +301,11 @@ func (r *running) join(ctx context.Context) error {
 	r.loops.Go(func() { r.member.keepAlive(lctx) })
 	r.loops.Go(func() { r.replicas.Run(lctx) })
 	r.loops.Go(func() { r.snapshots(lctx) })
-	r.await("groups")
-	return r.groups.runtime.Ready(ctx)
+	r.await("groups and transactions")
+	if err := r.groups.runtime.Ready(ctx); err != nil {
+		return err
+	}
+	return r.txns.runtime.Ready(ctx)
 }
 
 // endpoints are the addresses that are registered for this broker's listeners.
@@ -360,6 +370,7 @@ func (r *running) follow(ctx context.Context) {
 			// Errors concern single partitions, which are offline then and said so.
 			_ = r.replicas.Apply(im, r.topicConfigs(im))
 			r.groups.forget(ctx, im.Delta().Deleted)
+			r.txns.markers.moved()
 			r.control.setApplied(im.Offset)
 		}
 		select {
@@ -405,6 +416,9 @@ func (r *running) close(failure error) error {
 	if r.loops.stop != nil {
 		r.loops.stop()
 		r.loops.Wait()
+	}
+	if r.txns != nil {
+		r.txns.close()
 	}
 	if r.groups != nil {
 		r.groups.runtime.Close()

@@ -44,10 +44,12 @@ func (r *running) env(buffers *protocol.Pool) *api.Env {
 		Quorum:   r.describeQuorum,
 		Groups:   r.groups,
 
+		Transactions: r.txns,
+
 		Replicas:      r.replicas,
 		Fetches:       api.NewFetches(session.Config{Slots: slots}, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
 		FetchMaxBytes: int(r.settings.values.Int("fetch.max.bytes")),
-		ProducerID:    api.NewProducerIDs(r.allotProducerIDs).Next,
+		ProducerID:    r.ids.Next,
 	}
 	if r.settings.values.Bool("auto.create.topics.enable") {
 		env.AutoCreate = r.autoCreate
@@ -65,8 +67,19 @@ func (r *running) features() api.Features {
 	return f
 }
 
-// allotProducerIDs asks the controller for a block of producer ids.
+// writeMarkers writes markers to this broker's own partitions.
+func (r *running) writeMarkers(ctx context.Context, req *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
+	return api.WriteMarkers(ctx, r.replicas, r.groups, req)
+}
+
+// allotProducerIDs asks the controller for a block of producer ids, once this broker
+// is registered there.
 func (r *running) allotProducerIDs(ctx context.Context) (first int64, count int32, err error) {
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	}
 	req := kmsg.NewPtrAllocateProducerIDsRequest()
 	req.BrokerID, req.BrokerEpoch = r.meta.NodeID, r.member.epoch
 	resp, err := r.control.Ask(ctx, controller.Request{Body: req})

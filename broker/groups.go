@@ -72,6 +72,15 @@ func (g *groupPlane) AskAll(ctx context.Context, newInput func() any) ([]any, er
 	return g.runtime.Broadcast(ctx, newInput)
 }
 
+// OffsetsPartition implements api.Groups.
+func (g *groupPlane) OffsetsPartition(groupID string) int32 { return g.partitionOf(groupID) }
+
+// Mark implements api.Groups.
+func (g *groupPlane) Mark(ctx context.Context, partition int32, m coordinator.Marker) error {
+	_, err := g.runtime.Ask(ctx, partition, m)
+	return err
+}
+
 // Coordinator implements api.Groups.
 func (g *groupPlane) Coordinator(ctx context.Context, groupID string) (int32, error) {
 	if _, ok := g.control.image.Load().Topic(offsetsTopic); !ok {
@@ -91,16 +100,10 @@ func (g *groupPlane) Coordinator(ctx context.Context, groupID string) (int32, er
 // answers COORDINATOR_NOT_AVAILABLE meanwhile, and clients ask again.
 func (g *groupPlane) create(ctx context.Context) error {
 	v := g.settings.values
-	alive := int16(0)
-	for b := range g.control.image.Load().Brokers() {
-		if !b.Fenced {
-			alive++
-		}
-	}
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic = offsetsTopic
 	t.NumPartitions = int32(v.Int("offsets.topic.num.partitions"))
-	t.ReplicationFactor = min(int16(v.Int("offsets.topic.replication.factor")), max(alive, 1))
+	t.ReplicationFactor = internalReplicas(g.control, int16(v.Int("offsets.topic.replication.factor")))
 	for _, pair := range [][2]string{
 		{"cleanup.policy", "compact"},
 		{"compression.type", "producer"},
@@ -114,6 +117,18 @@ func (g *groupPlane) create(ctx context.Context) error {
 		return err
 	}
 	return g.runtime.Ready(ctx)
+}
+
+// internalReplicas is how many replicas an internal topic gets: as many as asked for,
+// or as there are brokers.
+func internalReplicas(control *controlPlane, want int16) int16 {
+	alive := int16(0)
+	for b := range control.image.Load().Brokers() {
+		if !b.Fenced {
+			alive++
+		}
+	}
+	return min(want, max(alive, 1))
 }
 
 // createTopic makes one topic and waits until this broker serves it. One that is

@@ -43,7 +43,7 @@ func (s *Shard) initProducerID(q question, req *kmsg.InitProducerIDRequest) {
 	next.startMs, next.updateMs = -1, s.nowMs()
 	s.write(next)
 	s.replyInit(q, req, next.producerID, next.epoch, 0)
-	s.cfg.Logger.Info("producer was initialized", slog.String("transactional_id", id),
+	s.cfg.Logger.Debug("producer was initialized", slog.String("transactional_id", id),
 		slog.Int64("producer_id", next.producerID), slog.Int("epoch", int(next.epoch)))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/moldau-broker/moldau/logstore/vfs"
 	"github.com/moldau-broker/moldau/protocol"
 	"github.com/moldau-broker/moldau/protocol/batch"
+	"github.com/moldau-broker/moldau/protocol/config"
 	record "github.com/moldau-broker/moldau/protocol/metadata"
 )
 
@@ -49,8 +50,9 @@ func newNode(t *testing.T, brokers int) *node1 {
 	})
 	n.Env = &Env{
 		NodeID: 1, ClusterID: "cluster", Buffers: new(protocol.Pool),
-		Image: n.image, Replicas: n.manager,
-		Fetches: NewFetches(session.Config{}, rand.New(rand.NewPCG(3, 4))),
+		Image: n.image, Replicas: n.manager, Transactions: newTxns(),
+		Settings: func() config.Values { return config.Layers{}.BrokerValues() },
+		Fetches:  NewFetches(session.Config{}, rand.New(rand.NewPCG(3, 4))),
 		Audit: func(_ *Call, resp kmsg.Response) {
 			if found := Unknowns(resp); found != nil {
 				t.Errorf("UNKNOWN_SERVER_ERROR: %v", found)

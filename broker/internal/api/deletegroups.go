@@ -33,7 +33,7 @@ func deleteGroups(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteGro
 			return resp, ctx.Err()
 		}
 		if err != nil {
-			g.ErrorCode = groupCode(err)
+			g.ErrorCode = coordinatorCode(err)
 		} else {
 			g = out.(*kmsg.DeleteGroupsResponse).Groups[0]
 		}

@@ -45,7 +45,7 @@ func (e *Env) describeGroup(ctx context.Context, call *Call, req *kmsg.DescribeG
 		return kmsg.DescribeGroupsResponseGroup{}, ctx.Err()
 	}
 	if err != nil {
-		return failed(groupCode(err)), nil
+		return failed(coordinatorCode(err)), nil
 	}
 	return out.(*kmsg.DescribeGroupsResponse).Groups[0], nil
 }

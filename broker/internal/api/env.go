@@ -54,6 +54,8 @@ type Env struct {
 	Quorum func() Quorum
 	// Groups is the group coordinator.
 	Groups Groups
+	// Transactions is the transaction coordinator.
+	Transactions Transactions
 
 	// Replicas are the partitions of which this broker has a copy.
 	Replicas Replicas

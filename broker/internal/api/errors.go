@@ -107,7 +107,7 @@ func batchCode(err error) (int16, bool) {
 		return kerr.InvalidProducerEpoch.Code, true
 	case is[*producer.SequenceError](err):
 		return kerr.OutOfOrderSequenceNumber.Code, true
-	case is[*producer.TxnStateError](err):
+	case is[*producer.TxnStateError](err), is[*producer.UnverifiedError](err):
 		return kerr.InvalidTxnState.Code, true
 	case is[*producer.CoordinatorFencedError](err):
 		return kerr.TransactionCoordinatorFenced.Code, true

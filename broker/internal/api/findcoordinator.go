@@ -8,8 +8,8 @@ import (
 )
 
 // findCoordinator serves FindCoordinator (10), versions 0 to 6: which broker
-// coordinates a group. Version 1 asks by kind of coordinator, 4 for several keys
-// at a time. Transactions are not served yet, and so have no coordinator.
+// coordinates a group or a transactional id. Version 1 asks by kind of coordinator,
+// 4 for several keys at a time.
 func findCoordinator(ctx context.Context, env *Env, call *Call, req *kmsg.FindCoordinatorRequest) (*kmsg.FindCoordinatorResponse, error) {
 	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
 	keys := req.CoordinatorKeys
@@ -39,13 +39,21 @@ func (e *Env) coordinatorOf(ctx context.Context, call *Call, kind int8, key stri
 		}
 		return c
 	}
+	find := e.Groups.Coordinator
 	switch {
-	case kind != coordinatorOfGroups:
+	case kind == coordinatorOfGroups:
+		if !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, key) {
+			return refuse(kerr.GroupAuthorizationFailed)
+		}
+	case kind == coordinatorOfTransactions:
+		if !e.MayTransactionalID(call.Conn, kmsg.ACLOperationDescribe, key) {
+			return refuse(kerr.TransactionalIDAuthorizationFailed)
+		}
+		find = e.Transactions.Coordinator
+	default:
 		return refuse(kerr.InvalidRequest)
-	case !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, key):
-		return refuse(kerr.GroupAuthorizationFailed)
 	}
-	nodeID, err := e.Groups.Coordinator(ctx, key)
+	nodeID, err := find(ctx, key)
 	if err != nil {
 		return refuse(kerr.CoordinatorNotAvailable)
 	}

@@ -19,6 +19,11 @@ type Groups interface {
 	Ask(ctx context.Context, groupID string, in any) (any, error)
 	// AskAll hands an input to every shard of this broker.
 	AskAll(ctx context.Context, newInput func() any) ([]any, error)
+	// OffsetsPartition is the partition of __consumer_offsets that a group belongs to.
+	OffsetsPartition(groupID string) int32
+	// Mark ends a producer's transaction in a partition of __consumer_offsets, and
+	// waits until that is committed. The errors are those of Ask and of the log.
+	Mark(ctx context.Context, partition int32, m coordinator.Marker) error
 	// Coordinator is the broker that coordinates a group. It makes the topic of
 	// committed offsets if there is none yet.
 	Coordinator(ctx context.Context, groupID string) (nodeID int32, err error)
@@ -30,8 +35,8 @@ const (
 	coordinatorOfTransactions = 1
 )
 
-// groupCode is the code of a request that no shard answered.
-func groupCode(err error) int16 {
+// coordinatorCode is the code of a request that no shard of a coordinator answered.
+func coordinatorCode(err error) int16 {
 	switch {
 	case err == nil:
 		return 0
@@ -60,6 +65,6 @@ func askGroup[R kmsg.Response](ctx context.Context, env *Env, call *Call, groupI
 	if ctx.Err() != nil {
 		return resp, ctx.Err() // The client is gone: nobody reads an answer.
 	}
-	failed(resp, groupCode(err))
+	failed(resp, coordinatorCode(err))
 	return resp, nil
 }

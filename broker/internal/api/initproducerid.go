@@ -7,18 +7,23 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// initProducerID serves InitProducerId (22), versions 0 to 5, for producers that
-// are idempotent but not transactional: it gives out a new producer id, at epoch
-// 0. Nothing about it is written down; ids that nobody uses are lost.
-//
-// A transactional id is answered COORDINATOR_NOT_AVAILABLE, as by a Kafka whose
-// transaction topic cannot be made: this broker coordinates no transactions, and
-// does not advertise the APIs that it would take.
+// initProducerID serves InitProducerId (22), versions 0 to 5. A producer without a
+// transactional id gets a new producer id, at epoch 0; nothing about it is written
+// down, and ids that nobody uses are lost. One with a transactional id is the
+// transaction coordinator's to answer. From version 3 on a producer may say who it
+// was (KIP-360), 4 knows PRODUCER_FENCED, 5 TRANSACTION_ABORTABLE.
 func initProducerID(ctx context.Context, env *Env, call *Call, req *kmsg.InitProducerIDRequest) (*kmsg.InitProducerIDResponse, error) {
-	resp := kmsg.NewPtrInitProducerIDResponse()
+	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 	resp.ProducerID, resp.ProducerEpoch = -1, -1
 	if resp.ErrorCode = env.mayInitProducer(call.Conn, req); resp.ErrorCode != 0 {
 		return resp, nil
+	}
+	if req.TransactionalID != nil {
+		out, errorCode, err := askTransaction[*kmsg.InitProducerIDResponse](ctx, env, *req.TransactionalID, req)
+		if resp.ErrorCode = errorCode; errorCode != 0 || err != nil {
+			return resp, err
+		}
+		return out, nil
 	}
 	id, err := env.ProducerID(ctx)
 	if err != nil {
@@ -37,14 +42,12 @@ func initProducerID(ctx context.Context, env *Env, call *Call, req *kmsg.InitPro
 func (e *Env) mayInitProducer(c *Conn, req *kmsg.InitProducerIDRequest) int16 {
 	if req.TransactionalID != nil {
 		switch {
-		case !e.May(c, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId, *req.TransactionalID):
+		case !e.MayTransactionalID(c, kmsg.ACLOperationWrite, *req.TransactionalID):
 			return kerr.TransactionalIDAuthorizationFailed.Code
 		case *req.TransactionalID == "":
 			return kerr.InvalidRequest.Code
 		}
-		return kerr.CoordinatorNotAvailable.Code
-	}
-	if !e.MayCluster(c, kmsg.ACLOperationIdempotentWrite) && !e.May(c, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic, "") {
+	} else if !e.MayCluster(c, kmsg.ACLOperationIdempotentWrite) && !e.May(c, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic, "") {
 		return kerr.ClusterAuthorizationFailed.Code
 	}
 	if (req.ProducerID == -1) != (req.ProducerEpoch == -1) {

@@ -18,7 +18,7 @@ func TestInitProducerID(t *testing.T) {
 		}
 		return int64(blocks) * 1000, 2, nil
 	})
-	env := &Env{ProducerID: ids.Next}
+	env := &Env{ProducerID: ids.Next, Transactions: newTxns()}
 	for i, want := range []struct {
 		id   int64
 		code int16
@@ -39,7 +39,7 @@ func TestInitProducerID(t *testing.T) {
 		id   int64
 		want int16
 	}{
-		"transactional": {kmsg.StringPtr("txn"), -1, kerr.CoordinatorNotAvailable.Code},
+		"transactional": {kmsg.StringPtr("txn"), -1, kerr.InvalidTransactionTimeout.Code},
 		"an empty id":   {kmsg.StringPtr(""), -1, kerr.InvalidRequest.Code},
 		"id, no epoch":  {nil, 7, kerr.InvalidRequest.Code},
 		"idempotent":    {nil, -1, 0},

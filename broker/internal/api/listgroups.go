@@ -19,7 +19,7 @@ func listGroups(ctx context.Context, env *Env, call *Call, req *kmsg.ListGroupsR
 		if ctx.Err() != nil {
 			return resp, ctx.Err()
 		}
-		resp.ErrorCode = groupCode(err)
+		resp.ErrorCode = coordinatorCode(err)
 		return resp, nil
 	}
 	all := env.MayCluster(call.Conn, kmsg.ACLOperationDescribe)

@@ -62,7 +62,7 @@ func offsetCommit(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetCom
 		return resp, ctx.Err()
 	}
 	if err != nil {
-		refuseAll(known, groupCode(err))
+		refuseAll(known, coordinatorCode(err))
 	} else {
 		resp.Topics = mergeCommits(resp.Topics, out.(*kmsg.OffsetCommitResponse).Topics)
 	}

@@ -57,7 +57,7 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 	case ctx.Err() != nil:
 		return resp, ctx.Err()
 	case err != nil:
-		return &kmsg.OffsetDeleteResponse{Version: resp.Version, ErrorCode: groupCode(err)}, nil
+		return &kmsg.OffsetDeleteResponse{Version: resp.Version, ErrorCode: coordinatorCode(err)}, nil
 	}
 	answered := out.(*kmsg.OffsetDeleteResponse)
 	if answered.ErrorCode != 0 {

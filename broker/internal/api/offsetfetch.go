@@ -91,7 +91,7 @@ func (e *Env) fetchOffsets(ctx context.Context, call *Call, req *kmsg.OffsetFetc
 		return rg, ctx.Err()
 	}
 	if err != nil {
-		rg.Topics, rg.ErrorCode = nil, groupCode(err)
+		rg.Topics, rg.ErrorCode = nil, coordinatorCode(err)
 		return rg, nil
 	}
 	answered := out.(*kmsg.OffsetFetchResponse).Groups[0]

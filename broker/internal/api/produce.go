@@ -12,6 +12,7 @@ import (
 
 	"github.com/moldau-broker/moldau/broker/internal/replica"
 	"github.com/moldau-broker/moldau/coordinator/controller"
+	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/protocol"
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
@@ -33,7 +34,7 @@ import (
 func produce(ctx context.Context, env *Env, call *Call) (Answer, error) {
 	p := producing{clusterView: env.view(call), q: produceRequests.Get().(*produceRequest), producerID: -1}
 	defer p.q.recycle()
-	if err := p.append(); err != nil {
+	if err := p.append(ctx); err != nil {
 		if errors.Is(err, protocol.ErrFrameEnd) || errors.Is(err, errMalformed) {
 			err = &DecodeError{Key: call.Key, Version: call.Version, Reason: err.Error()}
 		}
@@ -64,16 +65,17 @@ type producing struct {
 	now   time.Time
 	nodes []node // Leaders that the client should have asked.
 
-	whole      bool  // All of the request was looked at before anything is appended.
-	refusal    int16 // Of all partitions from here on.
-	memory     int   // Of results, not yet asked for.
-	producerID int64 // Of the transactional batches seen so far; -1 for none.
+	whole      bool                  // All of the request was looked at before anything is appended.
+	refusal    int16                 // Of all partitions from here on.
+	memory     int                   // Of results, not yet asked for.
+	producerID int64                 // Of the transactional batches seen so far; -1 for none.
+	entered    map[entered]*entering // Their partitions.
 	waiting    []committing
 }
 
 // append appends to all partitions: as the request arrives, or when it is known
 // to be sound.
-func (p *producing) append() error {
+func (p *producing) append(ctx context.Context) error {
 	in := p.call.Stream
 	if in == nil || p.transactional(in) {
 		body := memory(p.call.Body)
@@ -85,6 +87,11 @@ func (p *producing) append() error {
 		}
 		if err := p.look(body); err != nil {
 			return err
+		}
+		if p.producerID != -1 && p.refusal == 0 {
+			if err := p.enter(ctx, body); err != nil {
+				return err
+			}
 		}
 		in = &body
 	}
@@ -223,13 +230,16 @@ func (p *producing) appendOne(topic *controller.Topic, part *producePart, record
 		refuse(code(err))
 		return
 	}
-	if transactional(records) {
-		// None is coordinated here, so its coordinator knows no such id.
-		refuse(kerr.InvalidProducerIDMapping.Code)
-		return
+	var guard producer.Guard
+	if e := p.entered[entered{topic.Name, part.index}]; e != nil {
+		if e.code != 0 {
+			part.produceResult = notEntered(e.code, admissionOf(p.q.version, produceAbortable, produceAdd))
+			return
+		}
+		guard = e.guard
 	}
 	a, err := r.Produce(p.now, records, replica.ProduceOptions{
-		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.version >= 7,
+		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.version >= 7, Guard: guard,
 	})
 	if err != nil {
 		part.produceResult = refusedBatch(err, records, r)

@@ -41,6 +41,14 @@ var routes = table(map[kmsg.Key]route{
 	kmsg.AlterConfigs:            on(0, 2, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, alterConfigs).everywhere(),
 	kmsg.IncrementalAlterConfigs: on(0, 1, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, incrementalAlterConfigs).everywhere(),
 
+	kmsg.AddPartitionsToTxn:   on(0, 5, writeTransactionalID, addPartitionsToTxn),
+	kmsg.AddOffsetsToTxn:      on(0, 4, writeTransactionalID, addOffsetsToTxn),
+	kmsg.EndTxn:               on(0, 5, writeTransactionalID, endTxn),
+	kmsg.WriteTxnMarkers:      on(1, 2, need{kmsg.ACLOperationClusterAction, kmsg.ACLResourceTypeCluster}, writeTxnMarkers),
+	kmsg.TxnOffsetCommit:      on(0, 5, writeTransactionalID, txnOffsetCommit),
+	kmsg.DescribeTransactions: on(0, 0, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeTransactionalId}, describeTransactions),
+	kmsg.ListTransactions:     on(0, 2, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeTransactionalId}, listTransactions),
+
 	kmsg.FindCoordinator: on(0, 6, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, findCoordinator),
 	kmsg.JoinGroup:       on(0, 9, readGroup, joinGroup),
 	kmsg.SyncGroup:       on(0, 5, readGroup, syncGroup),
@@ -69,6 +77,8 @@ var nothing = need{kmsg.ACLOperationAny, kmsg.ACLResourceTypeAny}
 var (
 	describeTopic = need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeTopic}
 	readGroup     = need{kmsg.ACLOperationRead, kmsg.ACLResourceTypeGroup}
+
+	writeTransactionalID = need{kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId}
 )
 
 // route is how one API is served.
