@@ -136,26 +136,28 @@ func (a *applying) replicas(topic string) []*Partition {
 
 // forget drops what belongs to another topic of that name than id: it was deleted.
 func (a *applying) forget(topic string, id [16]byte) {
+	next := a.m.hosted(topic)
+	var gone []*Partition
 	for _, p := range a.replicas(topic) {
 		if p.id != id {
-			a.drop(p)
+			gone = append(gone, a.resign(next, p))
 		}
 	}
-	next := a.m.hosted(topic)
 	maps.DeleteFunc(next.broken, func(_ int32, off *OfflineError) bool { return off.id != id })
 	a.m.publish(topic, next)
+	a.drop(gone)
 }
 
 // topic brings the partitions of one topic to where the image has them.
 func (a *applying) topic(t *controller.Topic) {
 	a.forget(t.Name, t.ID)
 	next := a.m.hosted(t.Name)
+	var gone []*Partition
 	for _, want := range t.Partitions {
 		have := next.partitions[want.ID]
 		switch assigned := slices.Contains(want.Replicas, a.m.opt.NodeID); {
 		case !assigned && have != nil:
-			a.drop(have)
-			delete(next.partitions, want.ID)
+			gone = append(gone, a.resign(next, have))
 		case !assigned:
 			delete(next.broken, want.ID)
 		case have == nil && next.broken[want.ID] == nil:
@@ -163,6 +165,7 @@ func (a *applying) topic(t *controller.Topic) {
 		}
 	}
 	a.m.publish(t.Name, next)
+	a.drop(gone)
 	for _, want := range t.Partitions {
 		if p := next.partitions[want.ID]; p != nil {
 			a.assign(p, want)
@@ -226,14 +229,20 @@ func (a *applying) log(t *controller.Topic, n int32, cfg logstore.Config) (*logs
 	return a.m.store.Create(t.Name, n, t.ID, cfg)
 }
 
-// drop deletes a replica and its log.
-func (a *applying) drop(p *Partition) {
+// resign ends the part that a partition plays and takes it out of what is hosted of
+// its topic. Its log goes, by drop, once nobody finds it any more.
+func (a *applying) resign(from *hosted, p *Partition) *Partition {
 	a.m.resign(a.now, p)
-	next := a.m.hosted(p.topic)
-	delete(next.partitions, p.number)
-	a.m.publish(p.topic, next)
-	if err := a.m.store.Delete(p.log); err != nil {
-		a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id})
+	delete(from.partitions, p.number)
+	return p
+}
+
+// drop removes the logs of partitions that are no longer hosted.
+func (a *applying) drop(gone []*Partition) {
+	for _, p := range gone {
+		if err := a.m.store.Delete(p.log); err != nil {
+			a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id})
+		}
 	}
 }
 
