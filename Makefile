@@ -6,6 +6,7 @@ DATA     ?= data
 LISTEN   ?= localhost:9092
 FUZZTIME ?= 10s
 LINES    ?= 1000000
+BROKER   ?= moldau
 
 .PHONY: help
 help: ## list the targets
@@ -55,9 +56,13 @@ cover: ## test coverage by function, bin/cover.out
 bench: ## benchmarks, six runs; REF=main compares with that commit (benchstat)
 	.ci/bench $(REF)
 
+.PHONY: suite
+suite: build ## every scenario of the compatibility suite; BROKER=apache or HOST:PORT: another broker
+	.ci/with-broker $(BROKER) sh -c 'bin/moldau-compat --bootstrap $$BOOTSTRAP'
+
 .PHONY: franz-go
-franz-go: build ## franz-go's own test suite against a broker of ours (needs network)
-	compat/franz-go/run moldau
+franz-go: build ## franz-go's own test suite (BROKER as for suite)
+	compat/franz-go/run $(BROKER)
 
 .PHONY: nightly
 nightly: ## the long floors: lint, race, fuzz 5m each, LINES through every client, franz-go, bench

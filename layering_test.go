@@ -25,7 +25,7 @@ const module = "github.com/moldau-broker/moldau"
 // folder is placed here on purpose.
 var rooms = map[string][]string{
 	".":                 {},
-	"cmd/moldau":        {"broker", "logstore/vfs", "protocol/config"},
+	"cmd/moldau":        {"broker", "logstore/vfs", "protocol"},
 	"cmd/moldau-compat": {"compat"},
 	"broker":            {"coordinator", "logstore", "protocol"},
 	"coordinator":       {"protocol"},
