@@ -79,6 +79,16 @@ func (s *State) nextGuard() Guard {
 // may replace its state while a coordinator is being asked.
 func (s *State) Replaces(old *State) { s.lastGuard = max(s.lastGuard, old.lastGuard) }
 
+// endVerification makes the producer's guard invalid, for its transaction has ended.
+// A producer that got a new epoch for the next one may be verified for that already,
+// while the marker of the last, which bears the same epoch, is still on its way.
+func (s *State) endVerification(marker batch.Batch) {
+	id := marker.ProducerID()
+	if v := s.verifying[id]; v != nil && !(v.epochBump && v.epoch == marker.ProducerEpoch()) {
+		delete(s.verifying, id)
+	}
+}
+
 // open says whether the producer has a transaction open in that epoch.
 func (s *State) open(producerID int64, epoch int16) bool {
 	e, ok := s.producers[producerID]

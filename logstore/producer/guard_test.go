@@ -111,6 +111,34 @@ func TestGuardKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestGuardOfTheNextTransaction: whoever gets an epoch for each transaction may ask
+// for the next while the marker of the last is on its way.
+func TestGuardOfTheNextTransaction(t *testing.T) {
+	for _, bump := range []bool{true, false} {
+		s := New(expiry)
+		if err := try(s, head{epoch: 0}, Client, begin(t, s, 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		g, err := s.Verify(Verification{ProducerID: 9, Epoch: 1, EpochBump: bump}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(s, 1, 1)
+		if err := try(s, head{offset: 2, epoch: 1}, Client, g); (err == nil) != bump {
+			t.Errorf("bump %v: %v", bump, err)
+		}
+		// The marker of the transaction that was asked for does count.
+		g, err = s.Verify(Verification{ProducerID: 9, Epoch: 1, EpochBump: bump}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(s, 3, 2)
+		if err := try(s, head{offset: 4, epoch: 1}, Client, g); !isA[*EpochError](err) {
+			t.Errorf("bump %v: after its marker: %v", bump, err)
+		}
+	}
+}
+
 func TestGuardExpires(t *testing.T) {
 	s := New(time.Hour)
 	g := begin(t, s, 0, 0)

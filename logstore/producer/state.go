@@ -156,7 +156,9 @@ func (s *State) Apply(h batch.Batch, m *Marker) (completed *Txn) {
 }
 
 func (s *State) applyData(h batch.Batch) {
-	delete(s.verifying, h.ProducerID())
+	if h.Transactional() {
+		delete(s.verifying, h.ProducerID())
+	}
 	e := s.entryOf(h.ProducerID())
 	e.setEpoch(h.ProducerEpoch())
 	e.timestampMs = h.MaxTimestamp()
@@ -175,7 +177,7 @@ func (s *State) applyData(h batch.Batch) {
 // applyMarker ends the producer's transaction, if one is open. Without one the
 // marker still counts: its epochs fence zombies.
 func (s *State) applyMarker(h batch.Batch, m Marker) (completed *Txn) {
-	delete(s.verifying, h.ProducerID())
+	s.endVerification(h)
 	e := s.entryOf(h.ProducerID())
 	if e.txnFirst >= 0 {
 		completed = &Txn{ProducerID: h.ProducerID(), First: e.txnFirst, Last: h.BaseOffset(), Aborted: m.Abort}
