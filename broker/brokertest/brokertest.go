@@ -64,7 +64,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	}
 	c.turn <- struct{}{}
 	if o.logger == nil {
-		o.logger = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.logger = slog.New(slog.NewTextHandler(c.log, nil))
 	}
 	var err error
 	if c.storage, err = newStorage(t, o); err != nil {

@@ -90,6 +90,9 @@ func (c *Cluster) write(ctx context.Context, topic string, records []Record) err
 	for _, t := range resp.(*kmsg.ProduceResponse).Topics {
 		for _, p := range t.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				if p.ErrorMessage != nil {
+					err = fmt.Errorf("%w (%s)", err, *p.ErrorMessage)
+				}
 				errs = append(errs, fmt.Errorf("records of topic %s partition %d were not written: %w", topic, p.Partition, err))
 			}
 		}
@@ -124,28 +127,59 @@ func (c *Cluster) read(ctx context.Context, topic string) ([]Record, error) {
 		return nil, err
 	}
 	var all []Record
-	for n := range t.Partitions {
-		for from, end := int64(0), int64(1); from < end; {
-			p, err := c.fetch(ctx, topic, t.TopicID, int32(n), from)
-			if errors.Is(err, kerr.OffsetOutOfRange) && p.LogStartOffset > from {
-				from = p.LogStartOffset
-				continue
+	for n := range int32(len(t.Partitions)) {
+		start, err := c.offset(ctx, topic, n, earliest)
+		if err != nil {
+			return nil, fmt.Errorf("partition %d: %w", n, err)
+		}
+		end, err := c.offset(ctx, topic, n, latest)
+		for err == nil && start < end {
+			var p kmsg.FetchResponseTopicPartition
+			if p, err = c.fetch(ctx, topic, t.TopicID, n, start); err != nil {
+				break
 			}
-			if err != nil {
-				return nil, fmt.Errorf("partition %d: %w", n, err)
+			from := start
+			if all, start, err = unpack(all, p.RecordBatches, n, from); err == nil && start == from {
+				err = fmt.Errorf("nothing was read at offset %d, before the end at %d", from, end)
 			}
-			end = p.HighWatermark
-			next := from
-			if all, next, err = unpack(all, p.RecordBatches, int32(n), from); err != nil {
-				return nil, fmt.Errorf("partition %d: %w", n, err)
-			}
-			if next == from && from < end {
-				return nil, fmt.Errorf("partition %d: nothing was read at offset %d, before the end at %d", n, from, end)
-			}
-			from = next
+		}
+		if err != nil {
+			return nil, fmt.Errorf("partition %d: %w", n, err)
 		}
 	}
 	return all, nil
+}
+
+// What a ListOffsets request asks for in place of a time.
+const latest, earliest = -1, -2
+
+// offset asks for an end of a partition. A leader that has just begun may not know
+// yet how much of its log is committed; that is waited for.
+func (c *Cluster) offset(ctx context.Context, topic string, partition int32, which int64) (int64, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	rt := kmsg.NewListOffsetsRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewListOffsetsRequestTopicPartition()
+	rp.Partition, rp.Timestamp, rp.CurrentLeaderEpoch = partition, which, -1
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	for {
+		resp, err := c.Do(ctx, req)
+		if err != nil {
+			return 0, err
+		}
+		p := resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
+		err = kerr.ErrorForCode(p.ErrorCode)
+		if !errors.Is(err, kerr.OffsetNotAvailable) {
+			return p.Offset, err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 }
 
 // fetch is one Fetch request for a partition.
