@@ -11,14 +11,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 )
 
 func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// run is main without the process: it returns the exit code. 0 is a clean end,
-// 1 a failure that one line on standard error names, 2 a wrong command line.
+// run is main without the process: it returns the exit code (package cli says
+// which there are).
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -26,10 +28,7 @@ func run(args []string) int {
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "moldau:", err)
-		if _, ok := err.(*usageError); ok {
-			return 2
-		}
-		return 1
+		return cli.ExitCode(err)
 	}
 	return 0
 }

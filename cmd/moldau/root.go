@@ -4,13 +4,12 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 )
 
 // version is the release, set by the linker (Makefile).
 var version = "dev"
-
-// usageError is a wrong command line, as against a command that failed.
-type usageError struct{ error }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -20,9 +19,10 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return &cli.UsageError{Err: fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(serveCommand(), versionCommand())
+	root.AddCommand(cli.Commands()...)
 	return root
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moldau-broker/moldau/broker"
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 	"github.com/moldau-broker/moldau/protocol/config"
 )
@@ -52,7 +53,7 @@ func serveCommand() *cobra.Command {
 func serve(ctx context.Context, f serveFlags) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return &usageError{fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)}
+		return &cli.UsageError{Err: fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)}
 	}
 	cfg, err := f.config()
 	if err != nil {
@@ -94,7 +95,7 @@ func (f serveFlags) config() (broker.Config, error) {
 	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return cfg, &usageError{fmt.Errorf("--set %s: write it as key=value", pair)}
+			return cfg, &cli.UsageError{Err: fmt.Errorf("--set %s: write it as key=value", pair)}
 		}
 		cfg.Settings[strings.TrimSpace(key)] = value
 	}
