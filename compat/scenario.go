@@ -47,6 +47,8 @@ func Scenarios() []Scenario {
 		produceScenarios, produceRefusals, idempotenceScenarios,
 		fetchScenarios, fetchSessionScenarios,
 		offsetScenarios,
+		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
+		clusterScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })

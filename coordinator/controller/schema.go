@@ -30,14 +30,17 @@ func (s Schema) Check(r ConfigResource, before, after map[string]string) error {
 		_, err := config.CheckTopic(after, config.Layers{Static: s.Static}.TopicValues())
 		return err
 	case KindGroup:
-		return checkGroup(after)
+		return s.checkGroup(after)
 	case KindClientMetrics:
 		return checkClientMetrics(r.Name, after)
 	}
 	return checkBroker(r.Name != "", before, after)
 }
 
-func checkGroup(after map[string]string) error {
+// checkGroup checks a group's settings, by themselves and against the bounds that
+// the broker sets: group.consumer.max.session.timeout.ms bounds the groups'
+// consumer.session.timeout.ms.
+func (s Schema) checkGroup(after map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		d, ok := config.Group(name)
 		if !ok {
@@ -46,8 +49,63 @@ func checkGroup(after map[string]string) error {
 		if _, err := d.Normalize(after[name]); err != nil {
 			return err
 		}
+		if err := s.checkGroupBounds(name, after[name]); err != nil {
+			return err
+		}
+	}
+	return s.checkGroupSessions(after)
+}
+
+func (s Schema) checkGroupBounds(name, value string) error {
+	kind, what, _ := strings.Cut(name, ".")
+	what = strings.TrimPrefix(what, "num.")
+	low, least := s.brokerNumber("group." + kind + ".min." + what)
+	high, most := s.brokerNumber("group." + kind + ".max." + what)
+	if !least && !most {
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // No number: Normalize has judged it.
+	}
+	if least && n < low {
+		return fmt.Errorf("%s is %d, the broker's group.%s.min.%s is %d", name, n, kind, what, low)
+	}
+	if most && n > high {
+		return fmt.Errorf("%s is %d, the broker's group.%s.max.%s is %d", name, n, kind, what, high)
 	}
 	return nil
+}
+
+// checkGroupSessions refuses a session that ends before a heartbeat is due.
+func (s Schema) checkGroupSessions(after map[string]string) error {
+	for _, kind := range []string{"consumer", "share", "streams"} {
+		number := func(what string) (n int64, set bool) {
+			if v, ok := after[kind+"."+what]; ok {
+				n, err := strconv.ParseInt(v, 10, 64)
+				return n, err == nil
+			}
+			n, _ = s.brokerNumber("group." + kind + "." + what)
+			return n, false
+		}
+		session, a := number("session.timeout.ms")
+		heartbeat, b := number("heartbeat.interval.ms")
+		if (a || b) && session <= heartbeat {
+			return fmt.Errorf("%s.session.timeout.ms (%d) must be more than %s.heartbeat.interval.ms (%d)", kind, session, kind, heartbeat)
+		}
+	}
+	return nil
+}
+
+// brokerNumber is the value of a broker's setting that is a number, if there is
+// such a one.
+func (s Schema) brokerNumber(name string) (int64, bool) {
+	d, ok := config.Broker(name)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(config.Layers{Static: s.Static}.BrokerValue(d), 10, 64)
+	return n, err == nil
 }
 
 // checkBroker checks what changed of a broker's dynamic settings. What was there

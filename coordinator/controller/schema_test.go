@@ -20,6 +20,10 @@ func TestSchemaChecks(t *testing.T) {
 		"match without a value":     {ConfigResource{KindClientMetrics, "s"}, nil, map[string]string{"match": "client_id"}, 40, "Illegal client matching pattern: client_id"},
 		"match is no expression":    {ConfigResource{KindClientMetrics, "s"}, nil, map[string]string{"match": "client_id=("}, 40, "Illegal client matching pattern: client_id=("},
 		"group":                     {ConfigResource{KindGroup, "g"}, nil, map[string]string{"consumer.session.timeout.ms": "45000"}, 0, ""},
+		"group, at the bound":       {ConfigResource{KindGroup, "g"}, nil, map[string]string{"consumer.session.timeout.ms": "60000"}, 0, ""},
+		"group, above the bound":    {ConfigResource{KindGroup, "g"}, nil, map[string]string{"consumer.session.timeout.ms": "60001"}, 40, "consumer.session.timeout.ms is 60001, the broker's group.consumer.max.session.timeout.ms is 60000"},
+		"group, below the bound":    {ConfigResource{KindGroup, "g"}, nil, map[string]string{"share.heartbeat.interval.ms": "4999"}, 40, "share.heartbeat.interval.ms is 4999, the broker's group.share.min.heartbeat.interval.ms is 5000"},
+		"group, standby replicas":   {ConfigResource{KindGroup, "g"}, nil, map[string]string{"streams.num.standby.replicas": "3"}, 40, "streams.num.standby.replicas is 3, the broker's group.streams.max.standby.replicas is 2"},
 		"group, no number":          {ConfigResource{KindGroup, "g"}, nil, map[string]string{"consumer.session.timeout.ms": "x"}, 40, "Invalid value x for configuration consumer.session.timeout.ms: Not a number of type INT"},
 		"one broker's, for all":     {ConfigResource{KindBroker, ""}, nil, map[string]string{"listeners": "PLAINTEXT://a:1"}, 42, "Cannot update these configs at default cluster level, broker id must be specified: Set(listeners)"},
 		"one broker's":              {ConfigResource{KindBroker, "1"}, nil, map[string]string{"listeners": "PLAINTEXT://a:1"}, 0, ""},
@@ -76,5 +80,28 @@ func TestDroppedSettings(t *testing.T) {
 	c.create(newTopic("t", 1, 1, "message.format.version=2.8", "retention.ms=5"))
 	if got := c.image().Config(KindTopic, "t"); len(got) != 1 || got["retention.ms"] != "5" {
 		t.Errorf("settings %v", got)
+	}
+}
+
+// TestGroupSessionsOutlastHeartbeats: what is checked is what would hold, the
+// group's own or else the broker's.
+func TestGroupSessionsOutlastHeartbeats(t *testing.T) {
+	s := Schema{Static: map[string]string{
+		"group.consumer.min.session.timeout.ms": "1000", "group.consumer.max.heartbeat.interval.ms": "50000",
+	}}
+	for name, tc := range map[string]struct {
+		after map[string]string
+		ok    bool
+	}{
+		"a short session under the broker's heartbeat": {map[string]string{"consumer.session.timeout.ms": "5000"}, false},
+		"a little longer":                          {map[string]string{"consumer.session.timeout.ms": "5001"}, true},
+		"a long heartbeat in the broker's session": {map[string]string{"consumer.heartbeat.interval.ms": "45000"}, false},
+		"both": {map[string]string{"consumer.session.timeout.ms": "48000", "consumer.heartbeat.interval.ms": "47999"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := s.Check(ConfigResource{KindGroup, "g"}, nil, tc.after); (err == nil) != tc.ok {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // describeConfigs serves DescribeConfigs (32), versions 0 to 4: the settings of
-// topics, of this broker, of all brokers and of groups, each with the layers that
+// topics, of this broker, of all brokers and of groups, and the level of this
+// broker's log, each with the layers that
 // its value could come from. Version 1 lists those layers, 3 types and
 // documentation.
 func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.DescribeConfigsRequest) (*kmsg.DescribeConfigsResponse, error) {
@@ -58,6 +60,8 @@ func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) 
 		return d.topic(r.ResourceName)
 	case kmsg.ConfigResourceTypeBroker:
 		return d.broker(r.ResourceName)
+	case kmsg.ConfigResourceTypeBrokerLogger:
+		return d.loggers(r.ResourceName)
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return d.group(r.ResourceName)
 	}
@@ -104,11 +108,8 @@ func (d *describer) broker(name string) ([]kmsg.DescribeConfigsResponseResourceC
 	if name == "" {
 		// The defaults of all brokers: only those that somebody set.
 		layers = config.Layers{ClusterDefault: layers.ClusterDefault}
-	} else if id, err := strconv.ParseInt(name, 10, 32); err != nil {
-		return nil, configRefusal(kerr.InvalidRequest, "Broker id must be an integer, but it is: %s", name)
-	} else if int32(id) != d.env.NodeID {
-		return nil, configRefusal(kerr.InvalidRequest,
-			"Unexpected broker id, expected %d or empty string, but received %s", d.env.NodeID, name)
+	} else if err := d.thisBroker(name, " or empty string"); err != nil {
+		return nil, err
 	}
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for _, def := range config.Brokers() {
@@ -129,6 +130,44 @@ func (d *describer) broker(name string) ([]kmsg.DescribeConfigsResponseResourceC
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// thisBroker refuses a resource name that is not this broker's id.
+func (d *describer) thisBroker(name, or string) error {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return configRefusal(kerr.InvalidRequest, "Broker id must be an integer, but it is: %s", name)
+	}
+	if int32(id) != d.env.NodeID {
+		return configRefusal(kerr.InvalidRequest, "Unexpected broker id, expected %d%s, but received %s", d.env.NodeID, or, name)
+	}
+	return nil
+}
+
+// loggers describes the one logger that there is by the level it lets through.
+func (d *describer) loggers(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if err := d.thisBroker(name, ""); err != nil {
+		return nil, err
+	}
+	if !d.wanted("root") {
+		return nil, nil
+	}
+	e := kmsg.NewDescribeConfigsResponseResourceConfig()
+	e.Name, e.Value, e.Source = "root", kmsg.StringPtr(logLevel(d.env.Logger)), kmsg.ConfigSourceDynamicBrokerLoggerConfig
+	return []kmsg.DescribeConfigsResponseResourceConfig{e}, nil
+}
+
+// logLevel is the lowest level that a logger lets through, as log4j names it.
+func logLevel(l *slog.Logger) string {
+	if l == nil {
+		return "OFF"
+	}
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if l.Enabled(context.Background(), level) {
+			return level.String()
+		}
+	}
+	return "OFF"
 }
 
 func (d *describer) group(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
