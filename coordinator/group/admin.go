@@ -10,9 +10,11 @@ import (
 	"github.com/moldau-broker/moldau/coordinator"
 )
 
-// classicType is the group type that ListGroups gives; the others of Kafka are
-// consumer, share and streams.
-const classicType = "classic"
+// The group types that ListGroups gives; Kafka has share and streams as well.
+const (
+	classicType  = "classic"
+	consumerType = "consumer"
+)
 
 // describeNotFound is the DescribeGroups version from which on a missing group is
 // an error; before, it is a dead group.
@@ -28,9 +30,13 @@ func (s *Shard) list(t coordinator.Ticket, req *kmsg.ListGroupsRequest) {
 	}
 	for _, id := range sortedKeys(s.groups) {
 		g := s.groups[id]
-		if passes(req.StatesFilter, g.state.String()) && passes(req.TypesFilter, classicType) {
+		state, typ, protocol := g.state.String(), classicType, g.protocolType
+		if g.consumers != nil {
+			state, typ, protocol = g.consumers.state(), consumerType, consumerProtocol
+		}
+		if passes(req.StatesFilter, state) && passes(req.TypesFilter, typ) {
 			resp.Groups = append(resp.Groups, kmsg.ListGroupsResponseGroup{
-				Group: id, ProtocolType: g.protocolType, GroupState: g.state.String(), GroupType: classicType,
+				Group: id, ProtocolType: protocol, GroupState: state, GroupType: typ,
 			})
 		}
 	}
@@ -45,11 +51,14 @@ func (s *Shard) describe(t coordinator.Ticket, req *kmsg.DescribeGroupsRequest) 
 		og := kmsg.NewDescribeGroupsResponseGroup()
 		og.Group = id
 		g := s.groups[id]
-		if g == nil {
+		if g == nil || g.consumers != nil {
 			og.State = "Dead"
 			if req.Version >= describeNotFound {
 				og.ErrorCode = kerr.GroupIDNotFound.Code
 				og.ErrorMessage = new("Group " + id + " not found.")
+				if g != nil {
+					og.ErrorMessage = new("Group " + id + " is not a classic group.")
+				}
 			}
 			resp.Groups = append(resp.Groups, og)
 			continue
@@ -88,13 +97,13 @@ func (s *Shard) deleteGroups(t coordinator.Ticket, req *kmsg.DeleteGroupsRequest
 		switch {
 		case g == nil:
 			resp.Groups = append(resp.Groups, deleteResult(id, kerr.GroupIDNotFound.Code))
-		case g.state != empty:
+		case !g.isEmpty():
 			resp.Groups = append(resp.Groups, deleteResult(id, kerr.NonEmptyGroup.Code))
 		default:
 			for _, k := range g.everyOffset() {
 				s.write(offsetTombstone(k))
 			}
-			s.write(groupTombstone(id))
+			s.write(g.tombstones()...)
 			for _, member := range sortedKeys(g.pendingJoin) {
 				s.cancelTimer(timerKey{sessionTimer, id, member})
 			}
@@ -108,4 +117,20 @@ func deleteResult(id string, code int16) kmsg.DeleteGroupsResponseGroup {
 	og := kmsg.NewDeleteGroupsResponseGroup()
 	og.Group, og.ErrorCode = id, code
 	return og
+}
+
+// isEmpty says whether the group has no members.
+func (g *group) isEmpty() bool {
+	if g.consumers != nil {
+		return len(g.consumers.members) == 0
+	}
+	return g.state == empty
+}
+
+// tombstones takes a group's records back, but not its offsets'.
+func (g *group) tombstones() []coordinator.Record {
+	if g.consumers != nil {
+		return g.consumers.tombstones(g.id)
+	}
+	return []coordinator.Record{groupTombstone(g.id)}
 }

@@ -11,7 +11,7 @@ func (s *Shard) check() error {
 		if g.id != id {
 			return fmt.Errorf("group %q is kept as %q", g.id, id)
 		}
-		for _, err := range []error{g.checkMembers(), g.checkState(), g.checkStored(), s.checkOpen(g)} {
+		for _, err := range []error{g.checkMembers(), g.checkState(), g.checkStored(), s.checkOpen(g), g.checkConsumers()} {
 			if err != nil {
 				return fmt.Errorf("group %q, %v, generation %d: %w", id, g.state, g.generation, err)
 			}

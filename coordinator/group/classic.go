@@ -32,10 +32,15 @@ func (st state) String() string {
 	return [...]string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"}[st]
 }
 
-// group is one group id: hard state, which only Replay changes, and the classic
-// state machine on top of it.
+// group is one group id: hard state, which only Replay changes, and the state
+// machine of its protocol on top of it. It is a classic group unless it has
+// consumers.
 type group struct {
 	id string
+
+	// consumers is not nil if the group is one of the consumer protocol. Hard state.
+	consumers *consumers
+	modern    modern
 
 	// stored is the last GroupMetadata record; nil: there is none. Hard state.
 	stored *kmsg.GroupMetadataValue
@@ -349,8 +354,8 @@ func sameProtocols(a, b []kmsg.JoinGroupRequestProtocol) bool {
 	})
 }
 
-// isSubscribed says whether a member may be reading the topic, so that its
-// offsets must stay. When it is not known what members read, all topics count.
+// isSubscribed says whether a member may be reading the topic. When it is not known
+// what members read, all topics count.
 func (g *classic) isSubscribed(topic string) bool {
 	if g.subscribed == nil {
 		return g.usesConsumerProtocol()

@@ -32,7 +32,12 @@ func (s *Shard) commit(t coordinator.Ticket, req *kmsg.OffsetCommitRequest) {
 		s.reply(t, commitError(req, code))
 		return
 	}
-	if g != nil {
+	if g != nil && g.consumers != nil {
+		if code := g.consumers.validateCommit(req.MemberID, req.Generation, req.Version); code != 0 {
+			s.reply(t, commitError(req, code))
+			return
+		}
+	} else if g != nil {
 		if code := g.validateCommit(req.MemberID, req.InstanceID, req.Generation); code != 0 {
 			s.reply(t, commitError(req, code))
 			return
@@ -143,7 +148,7 @@ func (s *Shard) deleteOffsets(t coordinator.Ticket, req *kmsg.OffsetDeleteReques
 		resp.ErrorCode = kerr.InvalidGroupID.Code
 	case g == nil:
 		resp.ErrorCode = kerr.GroupIDNotFound.Code
-	case g.state != empty && !g.usesConsumerProtocol():
+	case g.consumers == nil && g.state != empty && !g.usesConsumerProtocol():
 		resp.ErrorCode = kerr.NonEmptyGroup.Code
 	default:
 		for _, rt := range req.Topics {
@@ -155,7 +160,7 @@ func (s *Shard) deleteOffsets(t coordinator.Ticket, req *kmsg.OffsetDeleteReques
 
 func (s *Shard) deleteTopicOffsets(g *group, rt kmsg.OffsetDeleteRequestTopic) kmsg.OffsetDeleteResponseTopic {
 	ot := kmsg.OffsetDeleteResponseTopic{Topic: rt.Topic}
-	subscribed := g.isSubscribed(rt.Topic)
+	subscribed := g.reads(rt.Topic)
 	for _, rp := range rt.Partitions {
 		op := kmsg.OffsetDeleteResponseTopicPartition{Partition: rp.Partition}
 		_, has := g.offsets[rt.Topic][rp.Partition]

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"math"
 	"time"
+
+	"github.com/moldau-broker/moldau/coordinator/group/assign"
 )
 
 // Config sets the limits of a shard's groups. Begin with DefaultConfig: the zero
@@ -35,6 +37,8 @@ type Config struct {
 	// RetentionCheckInterval is how often expired offsets are looked for. Default
 	// 10 min. Kafka's offsets.retention.check.interval.ms.
 	RetentionCheckInterval time.Duration
+	// Consumer is about groups of the consumer protocol (KIP-848).
+	Consumer ConsumerConfig
 	// Logger gets what happens to groups. Default: discarded.
 	Logger *slog.Logger
 }
@@ -50,6 +54,34 @@ func DefaultConfig() Config {
 		OffsetMetadataMaxBytes: 4096,
 		OffsetsRetention:       7 * 24 * time.Hour,
 		RetentionCheckInterval: 10 * time.Minute,
-		Logger:                 slog.New(slog.DiscardHandler),
+		Consumer: ConsumerConfig{
+			Session:           45 * time.Second,
+			HeartbeatInterval: 5 * time.Second,
+			MaxSize:           math.MaxInt32,
+			Assignors:         []string{assign.UniformName, assign.RangeName},
+			RegexRefresh:      10 * time.Minute,
+		},
+		Logger: slog.New(slog.DiscardHandler),
 	}
+}
+
+// ConsumerConfig sets the limits of groups of the consumer protocol.
+type ConsumerConfig struct {
+	// Session is how long nothing need be heard of a member. Default 45 s. Kafka's
+	// group.consumer.session.timeout.ms; a group may have its own.
+	Session time.Duration
+	// HeartbeatInterval is how often members are told to heartbeat. Default 5 s.
+	// Kafka's group.consumer.heartbeat.interval.ms; a group may have its own.
+	HeartbeatInterval time.Duration
+	// MaxSize is how many members a group may have. Default 2^31-1. Kafka's
+	// group.consumer.max.size.
+	MaxSize int
+	// Assignors are the names of those that members may ask for; the first is used
+	// if they ask for none. Default uniform and range. Kafka's
+	// group.consumer.assignors, without assignors of the user's own.
+	Assignors []string
+	// RegexRefresh is after what time the topics that regular expressions match are
+	// looked up again, even if the cluster has not changed. Default 10 min. Kafka's
+	// group.consumer.regex.refresh.interval.ms.
+	RegexRefresh time.Duration
 }

@@ -13,7 +13,15 @@
 // offset commits and fetches in commit.go and fetch.go; what tools ask in
 // admin.go; what time does to offsets in expire.go.
 //
-// Begin with shard.go, then classic.go, then join.go.
+// A group of the consumer protocol (KIP-848) is hard state altogether: a heartbeat
+// (consumerbeat.go) makes a draft of what the group becomes and the records that
+// say so (change.go, consumerrecords.go), and takes the member one step nearer to
+// what it is meant to read (reconcile.go). What is meant is decided by package
+// assign; what patterns match is looked up outside (regex.go). The cluster's topics
+// come with each request, as an image that never changes (cluster.go).
+//
+// Begin with shard.go, then classic.go and join.go, or consumer.go and
+// consumerbeat.go.
 //
 // Not here: whether the caller may see the group and whether a topic exists (both
 // ask the image, in the broker), and the log, the timers' clock and the waiting

@@ -36,6 +36,10 @@ func (s *Shard) replyRefused(t coordinator.Ticket, in any, err error) {
 		s.reply(t, commitError(req, code))
 	case *kmsg.JoinGroupRequest:
 		s.reply(t, joinError(req, "", code))
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		resp := req.ResponseKind().(*kmsg.ConsumerGroupHeartbeatResponse)
+		resp.ErrorCode = code
+		s.reply(t, resp)
 	case *kmsg.LeaveGroupRequest:
 		resp := req.ResponseKind().(*kmsg.LeaveGroupResponse)
 		resp.ErrorCode = code

@@ -136,22 +136,21 @@ func (s *Shard) expire(g *group) {
 	for _, parts := range g.offsets {
 		left += len(parts)
 	}
-	if left == 0 && len(g.open) == 0 && g.state == empty {
-		s.write(groupTombstone(g.id))
+	if left == 0 && len(g.open) == 0 && g.isEmpty() {
+		s.write(g.tombstones()...)
 	}
 }
 
-// expired says whether an offset can go. Those of a live consumer group go when
-// nobody subscribes to their topic any more, those of an empty group some time
-// after its last member left, those of a group without members' protocol some
-// time after the commit.
+// expired says whether an offset can go, when nobody subscribes to its topic. Those
+// of an empty classic group go some time after its last member left, all others
+// some time after the commit.
 func (s *Shard) expired(g *group, k offsetKey, c committed) bool {
-	if g.isOpen(k.topic, k.partition) || g.isSubscribed(k.topic) {
+	if g.isOpen(k.topic, k.partition) || g.reads(k.topic) {
 		return false
 	}
 	sinceMs := c.commitMs
 	switch {
-	case g.protocolType == "":
+	case g.consumers != nil, g.protocolType == "":
 	case g.state == empty:
 		if g.sinceMs >= 0 {
 			sinceMs = g.sinceMs
@@ -164,4 +163,13 @@ func (s *Shard) expired(g *group, k offsetKey, c committed) bool {
 		return s.nowMs() >= c.expireMs
 	}
 	return s.nowMs()-sinceMs >= s.cfg.OffsetsRetention.Milliseconds()
+}
+
+// reads says whether a member may be reading the topic, so that its offsets must
+// stay.
+func (g *group) reads(topic string) bool {
+	if g.consumers != nil {
+		return g.consumers.subscribes(topic)
+	}
+	return g.isSubscribed(topic)
 }

@@ -26,6 +26,12 @@ func (s *Shard) fetch(t coordinator.Ticket, req *kmsg.OffsetFetchRequest) {
 		rg := req.Groups[0]
 		og := kmsg.NewOffsetFetchResponseGroup()
 		og.Group = rg.Group
+		if code := s.validateFetch(rg); code != 0 {
+			og.ErrorCode = code
+			resp.Groups = []kmsg.OffsetFetchResponseGroup{og}
+			s.reply(t, resp)
+			return
+		}
 		og.Topics = s.fetchGroup(rg.Group, rg.Topics, req.RequireStable)
 		resp.Groups = []kmsg.OffsetFetchResponseGroup{og}
 		s.reply(t, resp)

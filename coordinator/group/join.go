@@ -38,14 +38,22 @@ func (s *Shard) join(t coordinator.Ticket, rq Request, req *kmsg.JoinGroupReques
 		req.Protocols[i].Metadata = bytes.Clone(req.Protocols[i].Metadata) // It may alias the frame.
 	}
 	g := s.groups[req.Group]
-	isNew := g == nil
-	if isNew {
-		if req.MemberID != "" {
-			s.reply(t, joinError(req, req.MemberID, kerr.UnknownMemberID.Code))
-			return
-		}
+	if g != nil && g.consumers != nil && !g.isEmpty() {
+		s.joinConsumers(t, rq, req, g)
+		return
+	}
+	isNew := g == nil || g.consumers != nil
+	if isNew && req.MemberID != "" {
+		s.reply(t, joinError(req, req.MemberID, kerr.UnknownMemberID.Code))
+		return
+	}
+	undo := func() { delete(s.groups, req.Group) }
+	if g == nil {
 		g = newGroup(req.Group, s.nowMs())
 		s.groups[req.Group] = g
+	} else if isNew { // Consumers had it, and are gone.
+		s.write(g.tombstones()...)
+		undo = func() { g.classic = classic{sinceMs: s.nowMs()} }
 	}
 	switch {
 	case !s.accepts(g, req.MemberID):
@@ -58,10 +66,10 @@ func (s *Shard) join(t coordinator.Ticket, rq Request, req *kmsg.JoinGroupReques
 	default:
 		s.rejoin(t, rq, req, g)
 	}
-	if isNew && len(s.eff.Records) == 0 {
+	if isNew {
 		// The group must be in the log before anybody is told of it.
 		s.write(g.newGroupRecord())
-		s.undo = func(int16, error) { delete(s.groups, g.id) }
+		s.undo = func(int16, error) { undo() }
 	}
 }
 

@@ -110,6 +110,8 @@ func (s *Shard) Replay(at coordinator.At, r coordinator.Record) error {
 			return fmt.Errorf("group key at offset %d: %w", at.Offset, err)
 		}
 		return s.replayGroup(at, key.Group, r.Value)
+	case keyEpoch, keyOldMetadata, keyMember, keyTargetEpoch, keyTarget, keyCurrent, keyRegex:
+		return s.replayConsumer(at, int16(typ), r)
 	default:
 		s.skip(at, typ)
 		return nil

@@ -32,13 +32,14 @@ func TestScripts(t *testing.T) {
 func newScript() coordtest.Script {
 	ids := &names{numbers: make(map[string]string)}
 	cfg := DefaultConfig()
-	cfg.MaxSize = 4
+	cfg.MaxSize, cfg.Consumer.MaxSize = 4, 4
 	cfg.OffsetMetadataMaxBytes = 10
 	return coordtest.Script{
 		NewShard:   func() coordinator.Shard { return New(cfg) },
 		Parse:      (&parser{ids: ids}).parse,
 		ShowRecord: func(r coordinator.Record) string { return ids.short(showRecord(r)) },
 		ShowReply:  func(r coordinator.Reply) string { return ids.short(showReply(r)) },
+		ShowSend:   func(message any) string { return ids.short(showSend(message)) },
 		ShowTimer:  func(key any) string { return ids.short(key.(timerKey).String()) },
 		ShowState:  func(s coordinator.Shard) string { return ids.short(s.(*Shard).hard()) },
 		ShowSoft:   func(s coordinator.Shard) string { return ids.short(s.(*Shard).soft()) },
@@ -79,9 +80,10 @@ func (n *names) long(s string) string {
 // parser makes requests of commands. A command is a word, the group, and
 // settings: "join g v=4 protocols=range:a,rr".
 type parser struct {
-	ids *names
-	set map[string]string
-	err error
+	ids     *names
+	cluster Cluster
+	set     map[string]string
+	err     error
 }
 
 func (p *parser) parse(line string) (any, error) {
@@ -95,8 +97,14 @@ func (p *parser) parse(line string) (any, error) {
 			args = append(args, w)
 		}
 	}
-	if words[0] == "topics-deleted" {
+	switch words[0] {
+	case "topics-deleted":
 		return TopicsDeleted{Names: args}, nil
+	case "topics": // From now on the cluster is this: a version, and topics as a=3.
+		p.cluster = p.image(args)
+		return TopicsDeleted{}, p.err
+	case "resolve": // The answer to a Resolve.
+		return Resolve{Group: args[0], Regexes: args[1:], Cluster: p.cluster, Visible: p.visible()}.Match(), nil
 	}
 	body := p.request(words[0], args)
 	if body == nil {
@@ -106,7 +114,7 @@ func (p *parser) parse(line string) (any, error) {
 	if c, ok := p.set["client"]; ok {
 		client = c
 	}
-	return Request{ClientID: client, ClientHost: "/10.0.0.1", Body: body}, p.err
+	return Request{ClientID: client, ClientHost: "/10.0.0.1", Cluster: p.cluster, Visible: p.visible(), Body: body}, p.err
 }
 
 func (p *parser) request(word string, args []string) kmsg.Request {
@@ -148,6 +156,12 @@ func (p *parser) request(word string, args []string) kmsg.Request {
 		req := kmsg.NewPtrListGroupsRequest()
 		req.Version = 5
 		req.StatesFilter, req.TypesFilter = p.list("states"), p.list("types")
+		return req
+	case "hb":
+		return p.consumerBeat(group)
+	case "show":
+		req := kmsg.NewPtrConsumerGroupDescribeRequest()
+		req.Version, req.Groups = 1, args
 		return req
 	case "delete":
 		req := kmsg.NewPtrDeleteGroupsRequest()
@@ -248,6 +262,7 @@ func (p *parser) fetch(group string, args []string) kmsg.Request {
 	req.Version, req.RequireStable = int16(p.num("v", 9)), p.set["stable"] != ""
 	rg := kmsg.NewOffsetFetchRequestGroup()
 	rg.Group = group
+	rg.MemberID, rg.MemberEpoch = p.optional("member"), int32(p.num("gen", -1))
 	for _, a := range args {
 		topic, partition, _ := p.partition(a)
 		rg.Topics = append(rg.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{partition}})

@@ -22,7 +22,12 @@ type Request struct {
 	ClientHost string
 	// Guard is for TxnOffsetCommit: see coordinator.Within.
 	Guard uint64
-	// Body is one of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit,
+	// Cluster is the image of the cluster that the request is answered from; nil: the
+	// last one.
+	Cluster Cluster
+	// Visible says which topics the principal may know of; nil: all.
+	Visible func(topic string) bool
+	// Body is one of ConsumerGroupHeartbeat, ConsumerGroupDescribe, JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit,
 	// TxnOffsetCommit, OffsetFetch (one group), OffsetDelete, DescribeGroups, ListGroups and
 	// DeleteGroups, all of whose groups belong to this shard. It is the shard's from
 	// now on.
@@ -55,6 +60,7 @@ type Shard struct {
 	pending map[int64]map[offsetKey]committed
 	cleanup cleanup
 	skipped map[uint16]bool // Record types that were passed over.
+	cluster Cluster         // The newest that came with a request.
 
 	// One step's scratch. undo says what a refused append means beyond an error to
 	// who asked; nil: nothing.
@@ -78,12 +84,13 @@ func New(cfg Config) *Shard {
 	}
 	return &Shard{
 		cfg:     cfg,
+		cluster: nothing{},
 		groups:  make(map[string]*group),
 		pending: make(map[int64]map[offsetKey]committed),
 	}
 }
 
-// Step implements coordinator.Shard. in is a Request or TopicsDeleted.
+// Step implements coordinator.Shard. in is a Request, TopicsDeleted or Resolved.
 func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordinator.Effects {
 	s.begin(m)
 	switch in := in.(type) {
@@ -91,6 +98,8 @@ func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordin
 		s.request(t, in)
 	case TopicsDeleted:
 		s.topicsDeleted(t, in)
+	case Resolved:
+		s.resolved(t, in)
 	default:
 		panic(fmt.Sprintf("BUG: group shard was given a %T", in))
 	}
@@ -98,7 +107,12 @@ func (s *Shard) Step(m coordinator.Moment, t coordinator.Ticket, in any) coordin
 }
 
 func (s *Shard) request(t coordinator.Ticket, rq Request) {
+	s.see(rq.Cluster)
 	switch req := rq.Body.(type) {
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		s.consumerBeat(t, rq, req)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		s.describeConsumers(t, req)
 	case *kmsg.JoinGroupRequest:
 		s.join(t, rq, req)
 	case *kmsg.SyncGroupRequest:
@@ -162,10 +176,11 @@ const (
 	syncTimer                     // So has the assignment.
 	cleanupTimer                  // Look for expired offsets.
 	topicsTimer                   // Go on with deleted topics.
+	revokeTimer                   // A member has not given up its partitions.
 )
 
-// timerKey is the key of a shard's timers. group is empty for the last two,
-// member for all but sessionTimer.
+// timerKey is the key of a shard's timers. group is empty for those that are the
+// shard's own, member for all but sessionTimer and revokeTimer.
 type timerKey struct {
 	kind          timerKind
 	group, member string
@@ -182,6 +197,8 @@ func (k timerKey) String() string {
 		return "sync/" + k.group
 	case topicsTimer:
 		return "topics"
+	case revokeTimer:
+		return "revoke/" + k.group + "/" + k.member
 	}
 	return "cleanup"
 }
@@ -197,6 +214,8 @@ func (s *Shard) Fired(m coordinator.Moment, key any) coordinator.Effects {
 	case k.kind == topicsTimer:
 		s.cleanTopics()
 	case g == nil: // It was deleted meanwhile.
+	case g.consumers != nil:
+		s.consumerTimer(g, k)
 	case k.kind == sessionTimer:
 		s.sessionExpired(g, k.member)
 	case k.kind == joinTimer:
@@ -214,6 +233,10 @@ func (s *Shard) Loaded(m coordinator.Moment) coordinator.Effects {
 	s.loaded = true
 	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
 		g := s.groups[id]
+		if g.consumers != nil {
+			s.consumersLoaded(g)
+			continue
+		}
 		for _, mem := range g.members {
 			s.resetSession(g, mem)
 		}
@@ -256,11 +279,14 @@ func (s *Shard) cancelTimer(key timerKey) {
 
 // newMemberID makes a member id as Kafka does: what the member calls itself, and
 // a random UUID.
-func (s *Shard) newMemberID(prefix string) string {
+func (s *Shard) newMemberID(prefix string) string { return prefix + "-" + s.newUUID() }
+
+// newUUID makes a random UUID.
+func (s *Shard) newUUID() string {
 	hi, lo := s.rand.Uint64(), s.rand.Uint64()
 	hi = hi&^0xf000 | 0x4000         // Version 4,
 	lo = lo&^(3<<62) | uint64(1)<<63 // variant 1.
-	return fmt.Sprintf("%s-%08x-%04x-%04x-%04x-%012x", prefix,
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x",
 		hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
 }
 

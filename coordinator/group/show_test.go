@@ -78,6 +78,8 @@ func showReply(r coordinator.Reply) string {
 			s += fmt.Sprintf(" %s@%s:%s", m.MemberID, or(m.InstanceID), errorName(m.ErrorCode))
 		}
 		return s
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		return showBeat(b)
 	case *kmsg.OffsetCommitResponse:
 		s := "saved"
 		for _, t := range b.Topics {
@@ -96,6 +98,7 @@ func showAdmin(body any) string {
 	case *kmsg.OffsetFetchResponse:
 		s.WriteString("offsets")
 		for _, g := range b.Groups {
+			s.WriteString(errorName(g.ErrorCode))
 			for _, t := range g.Topics {
 				for _, p := range t.Partitions {
 					fmt.Fprintf(&s, " %s/%d=%d epoch=%d %q%s", t.Topic, p.Partition, p.Offset, p.LeaderEpoch, or(p.Metadata), errorName(p.ErrorCode))
@@ -121,6 +124,8 @@ func showAdmin(body any) string {
 				fmt.Fprintf(&s, "%s@%s:%s%s:%s:%q ", m.MemberID, or(m.InstanceID), m.ClientID, m.ClientHost, showTopics(m.ProtocolMetadata), m.MemberAssignment)
 			}
 		}
+	case *kmsg.ConsumerGroupDescribeResponse:
+		s.WriteString(showConsumerGroups(b))
 	case *kmsg.ListGroupsResponse:
 		s.WriteString("groups")
 		for _, g := range b.Groups {
@@ -156,6 +161,9 @@ func showTopics(metadata []byte) string {
 }
 
 func showRecord(r coordinator.Record) string {
+	if typ := int16(binary.BigEndian.Uint16(r.Key)); typ > keyGroupMetadata {
+		return showConsumerRecord(typ, r)
+	}
 	if binary.BigEndian.Uint16(r.Key) == keyGroupMetadata {
 		var k kmsg.GroupMetadataKey
 		must(k.ReadFrom(r.Key))
@@ -197,6 +205,9 @@ func (s *Shard) hard() string {
 		if g.stored != nil {
 			fmt.Fprintf(&out, "group/%s %s\n", id, showStored(g.stored))
 		}
+		if g.consumers != nil {
+			out.WriteString(showConsumers(g))
+		}
 		for _, k := range g.everyOffset() {
 			if c, ok := g.offsets[k.topic][k.partition]; ok {
 				fmt.Fprintf(&out, "offset/%s/%s/%d %s\n", id, k.topic, k.partition, showCommitted(c))
@@ -233,6 +244,10 @@ func (s *Shard) soft() string {
 	var out strings.Builder
 	for _, id := range sortedKeys(s.groups) {
 		g := s.groups[id]
+		if g.consumers != nil {
+			fmt.Fprintf(&out, "%s %s hashed at %d\n", id, g.consumers.state(), g.modern.hashedAt)
+			continue
+		}
 		fmt.Fprintf(&out, "%s %s gen=%d leader=%s", id, g.state, g.generation, g.leader)
 		for _, m := range g.members {
 			fmt.Fprintf(&out, " %s", m.id)
