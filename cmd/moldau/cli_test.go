@@ -134,7 +134,7 @@ func TestWithoutBroker(t *testing.T) {
 		"config retention.ms --format json",
 		"topics list --bootstrap 127.0.0.1:1 --timeout 1s",
 		"topics paint", "topics create", "serve --log-level loud", "serve --set nonsense", "topics list --format xml",
-		"dump-log testdata/offline.golden",
+		"dump-log testdata/no-such.log",
 	})
 }
 
