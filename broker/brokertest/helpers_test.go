@@ -13,7 +13,11 @@ import (
 	"github.com/moldau-broker/moldau/broker/brokertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The clock of sarama's metrics, one for the process, has no end.
+		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
+}
 
 // client is a franz-go client of a cluster, which reads from the beginning.
 func client(t *testing.T, mb *brokertest.Cluster, opts ...kgo.Opt) *kgo.Client {
