@@ -112,7 +112,7 @@ func (b *Broker) await(what string) {
 // Any other end is a failure that one line describes. It can be called once.
 func (b *Broker) Run(ctx context.Context) error {
 	for _, w := range b.settings.warnings {
-		b.log.Warn(w)
+		b.log.Warn("setting has no effect", slog.String("setting", w.Name), slog.String("reason", w.Reason))
 	}
 	r := &running{Broker: b, fatal: make(chan error, 1)}
 	if err := r.open(); err != nil {
@@ -354,7 +354,9 @@ func (r *running) serve(ctx context.Context) error {
 // announce prints what harnesses wait for, in Kafka's words.
 func (r *running) announce() {
 	id := r.meta.NodeID
-	say := func(line, logger string) { r.log.Info(line, slog.String("logger", logger)) }
+	say := func(line, logger string) {
+		r.log.Info(line, slog.String("logger", logger)) //nolint:sloglint // Kafka's own words.
+	}
 	say(fmt.Sprintf("[BrokerLifecycleManager id=%d] The broker has been unfenced. Transitioning from RECOVERY to RUNNING.", id),
 		"kafka.server.BrokerLifecycleManager")
 	say(fmt.Sprintf("[KafkaRaftServer nodeId=%d] Kafka Server started", id), "kafka.server.KafkaRaftServer")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (s *settings) owns(cfg Config, meta logstore.Meta) error {
 		return &ForeignDirectoryError{s.dir, "cluster id", meta.ClusterID, cfg.ClusterID}
 	}
 	if meta.NodeID != s.nodeID {
-		return &ForeignDirectoryError{s.dir, "node id", fmt.Sprint(meta.NodeID), fmt.Sprint(s.nodeID)}
+		return &ForeignDirectoryError{s.dir, "node id", strconv.Itoa(int(meta.NodeID)), strconv.Itoa(int(s.nodeID))}
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func format(cfg Config, s *settings, store *logstore.Store) (logstore.Meta, erro
 func newID() [16]byte {
 	for {
 		var id [16]byte
-		rand.Read(id[:]) //nolint:errcheck // It does not fail (Go 1.24).
+		rand.Read(id[:])
 		id[6] = id[6]&0x0f | 0x40
 		id[8] = id[8]&0x3f | 0x80
 		if !strings.HasPrefix(base64.RawURLEncoding.EncodeToString(id[:]), "-") {

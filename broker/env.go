@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -174,7 +175,7 @@ func (r *running) startAdmin() error {
 	r.loops.stop = func() { stop(); next() }
 	r.loops.Go(func() {
 		if err := admin.Serve(ctx, l, admin.Options{Metrics: r.cfg.Gatherer, Ready: r.Waiting, Logger: r.log}); err != nil {
-			r.log.Error("the admin listener failed: " + err.Error())
+			r.log.Error("admin listener failed", slog.Any("err", err))
 		}
 	})
 	return nil

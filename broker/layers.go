@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/protocol/config"
@@ -10,7 +10,7 @@ import (
 // layersOf are a broker's settings: its file's, and those that an image has.
 func layersOf(static map[string]string, im *controller.Image, nodeID int32) config.Layers {
 	return config.Layers{
-		Broker:         im.Config(controller.KindBroker, fmt.Sprint(nodeID)),
+		Broker:         im.Config(controller.KindBroker, strconv.Itoa(int(nodeID))),
 		ClusterDefault: im.Config(controller.KindBroker, ""),
 		Static:         static,
 	}

@@ -80,8 +80,10 @@ func parseListeners(v config.Values) ([]listener, error) {
 		}
 		seen[e.name] = true
 		if other, taken := ports[e.port]; taken && e.port != 0 {
-			return nil, &SettingError{"listeners", v("listeners"),
-				fmt.Sprintf("%s and %s have the same port %d", other, e.name, e.port)}
+			return nil, &SettingError{
+				"listeners", v("listeners"),
+				fmt.Sprintf("%s and %s have the same port %d", other, e.name, e.port),
+			}
 		}
 		ports[e.port] = e.name
 		if controller[e.name] {
@@ -89,12 +91,16 @@ func parseListeners(v config.Values) ([]listener, error) {
 		}
 		l := listener{Name: e.name, Host: e.host, Port: e.port, Protocol: protocols[e.name]}
 		if l.Protocol == "" {
-			return nil, &SettingError{"listener.security.protocol.map", v("listener.security.protocol.map"),
-				"it says nothing of the listener " + e.name + "; add " + e.name + ":PLAINTEXT"}
+			return nil, &SettingError{
+				"listener.security.protocol.map", v("listener.security.protocol.map"),
+				"it says nothing of the listener " + e.name + "; add " + e.name + ":PLAINTEXT",
+			}
 		}
 		if l.Protocol != "PLAINTEXT" {
-			return nil, &SettingError{"listener.security.protocol.map", e.name + ":" + l.Protocol,
-				"this release serves PLAINTEXT only; encryption and authentication come later"}
+			return nil, &SettingError{
+				"listener.security.protocol.map", e.name + ":" + l.Protocol,
+				"this release serves PLAINTEXT only; encryption and authentication come later",
+			}
 		}
 		if a, ok := advertised[e.name]; ok {
 			l.AdvertisedHost, l.AdvertisedPort = a.host, a.port
@@ -106,8 +112,10 @@ func parseListeners(v config.Values) ([]listener, error) {
 	}
 	for name := range advertised {
 		if !controller[name] {
-			return nil, &SettingError{"advertised.listeners", v("advertised.listeners"),
-				"the listener " + name + " is not in listeners"}
+			return nil, &SettingError{
+				"advertised.listeners", v("advertised.listeners"),
+				"the listener " + name + " is not in listeners",
+			}
 		}
 	}
 	if len(out) == 0 {
@@ -126,8 +134,10 @@ func parseAdvertised(text string) (map[string]endpoint, error) {
 			return nil, err
 		}
 		if isWildcard(e.host) {
-			return nil, &SettingError{"advertised.listeners", item,
-				"clients cannot connect to " + e.host + "; name the host that they reach"}
+			return nil, &SettingError{
+				"advertised.listeners", item,
+				"clients cannot connect to " + e.host + "; name the host that they reach",
+			}
 		}
 		out[e.name] = e
 	}
@@ -146,8 +156,10 @@ func parseProtocols(text string) (map[string]string, error) {
 			ok = false
 		}
 		if !ok {
-			return nil, &SettingError{"listener.security.protocol.map", item,
-				"each entry is NAME:PROTOCOL with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"}
+			return nil, &SettingError{
+				"listener.security.protocol.map", item,
+				"each entry is NAME:PROTOCOL with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
+			}
 		}
 		out[strings.ToUpper(strings.TrimSpace(name))] = protocol
 	}

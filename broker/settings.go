@@ -20,8 +20,11 @@ type settings struct {
 	admin     string // HOST:PORT; empty for none.
 	static    map[string]string
 	values    config.Values
-	warnings  []string
+	warnings  []warning
 }
+
+// warning says why a setting that the user gave does nothing.
+type warning struct{ Name, Reason string }
 
 // A SettingError says which broker setting cannot be had, and what to do.
 type SettingError struct {
@@ -94,9 +97,9 @@ func (s *settings) take(name, value string) error {
 		}
 		s.static[name] = normal
 	case config.Removed(name):
-		s.warnings = append(s.warnings, fmt.Sprintf("setting %s was taken out of Kafka in 4.0 and has no effect", name))
+		s.warnings = append(s.warnings, warning{name, "it was taken out of Kafka in 4.0"})
 	default:
-		s.warnings = append(s.warnings, fmt.Sprintf("setting %s is not one of Kafka's and has no effect", name))
+		s.warnings = append(s.warnings, warning{name, "it is not one of Kafka's"})
 	}
 	return nil
 }
@@ -113,8 +116,10 @@ func (s *settings) node(c Config) error {
 
 	roles := config.SplitList(s.values("process.roles"))
 	if !slices.Contains(roles, "broker") || !slices.Contains(roles, "controller") {
-		return &SettingError{"process.roles", s.values("process.roles"),
-			"a node is broker and controller in one in this release; set broker,controller"}
+		return &SettingError{
+			"process.roles", s.values("process.roles"),
+			"a node is broker and controller in one in this release; set broker,controller",
+		}
 	}
 	if err := s.voters(); err != nil {
 		return err
@@ -145,8 +150,10 @@ func (s *settings) voters() error {
 		return &SettingError{"controller.quorum.voters", s.values("controller.quorum.voters"), mend}
 	}
 	if n, err := strconv.ParseInt(id, 10, 32); err != nil || int32(n) != s.nodeID {
-		return &SettingError{"controller.quorum.voters", s.values("controller.quorum.voters"),
-			fmt.Sprintf("its id is not this node's, %d", s.nodeID)}
+		return &SettingError{
+			"controller.quorum.voters", s.values("controller.quorum.voters"),
+			fmt.Sprintf("its id is not this node's, %d", s.nodeID),
+		}
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ func (c Class) String() string {
 type Update int8
 
 const (
+	// ReadOnly settings change with a restart.
 	ReadOnly    Update = iota // Only in server.properties.
 	PerBroker                 // Dynamic, for one broker.
 	ClusterWide               // Dynamic, for one broker or for all.
@@ -245,16 +246,6 @@ func oneOf(words ...string) check {
 	}}
 }
 
-// oneOfFold is oneOf without regard to case.
-func oneOfFold(words ...string) check {
-	return check{text: func(v string) string {
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, v) }) {
-			return "String must be one of (case insensitive): " + strings.Join(words, ", ")
-		}
-		return ""
-	}}
-}
-
 // listOf demands distinct, non-empty items, of the given words if there are any.
 func listOf(emptyAllowed bool, words ...string) check {
 	c := check{list: func(items []string) string {
@@ -280,13 +271,4 @@ func listOf(emptyAllowed bool, words ...string) check {
 		c.text = oneOf(words...).text
 	}
 	return c
-}
-
-func matching(why string, ok func(string) bool) check {
-	return check{text: func(v string) string {
-		if !ok(v) {
-			return why
-		}
-		return ""
-	}}
 }

@@ -55,7 +55,7 @@ func Handler(o Options) http.Handler {
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	fmt.Fprintln(w, text)
+	_, _ = fmt.Fprintln(w, text) // A client that is gone does not read it.
 }
 
 // Serve serves l until ctx ends, and then gives requests under way a second.
@@ -71,7 +71,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 		end, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.Shutdown(end) != nil {
-			s.Close()
+			_ = s.Close()
 		}
 	})
 	defer stop()

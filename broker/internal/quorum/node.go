@@ -368,19 +368,21 @@ func Format(fsys vfs.FS, dir string, voters *metadata.Voters, records [][]byte, 
 }
 
 // raftLogger lets Raft's own words through at debug level, and its panics as ours.
-type raftLogger struct{ *slog.Logger }
+type raftLogger struct{ log *slog.Logger }
 
-func (l raftLogger) Debug(v ...any)            { l.Logger.Debug(fmt.Sprint(v...)) }
-func (l raftLogger) Debugf(f string, v ...any) { l.Logger.Debug(fmt.Sprintf(f, v...)) }
-func (l raftLogger) Info(v ...any)             { l.Logger.Debug(fmt.Sprint(v...)) }
-func (l raftLogger) Infof(f string, v ...any)  { l.Logger.Debug(fmt.Sprintf(f, v...)) }
-func (l raftLogger) Warning(v ...any)          { l.Logger.Warn(fmt.Sprint(v...)) }
-func (l raftLogger) Warningf(f string, v ...any) {
-	l.Logger.Warn(fmt.Sprintf(f, v...))
+func (l raftLogger) say(level slog.Level, words string) {
+	l.log.LogAttrs(context.Background(), level, "raft", slog.String("says", words))
 }
-func (l raftLogger) Error(v ...any)            { l.Logger.Error(fmt.Sprint(v...)) }
-func (l raftLogger) Errorf(f string, v ...any) { l.Logger.Error(fmt.Sprintf(f, v...)) }
-func (l raftLogger) Fatal(v ...any)            { panic("BUG: raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Fatalf(f string, v ...any) { panic("BUG: raft: " + fmt.Sprintf(f, v...)) }
-func (l raftLogger) Panic(v ...any)            { panic("BUG: raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Panicf(f string, v ...any) { panic("BUG: raft: " + fmt.Sprintf(f, v...)) }
+
+func (l raftLogger) Debug(v ...any)              { l.say(slog.LevelDebug, fmt.Sprint(v...)) }
+func (l raftLogger) Debugf(f string, v ...any)   { l.say(slog.LevelDebug, fmt.Sprintf(f, v...)) }
+func (l raftLogger) Info(v ...any)               { l.say(slog.LevelDebug, fmt.Sprint(v...)) }
+func (l raftLogger) Infof(f string, v ...any)    { l.say(slog.LevelDebug, fmt.Sprintf(f, v...)) }
+func (l raftLogger) Warning(v ...any)            { l.say(slog.LevelWarn, fmt.Sprint(v...)) }
+func (l raftLogger) Warningf(f string, v ...any) { l.say(slog.LevelWarn, fmt.Sprintf(f, v...)) }
+func (l raftLogger) Error(v ...any)              { l.say(slog.LevelError, fmt.Sprint(v...)) }
+func (l raftLogger) Errorf(f string, v ...any)   { l.say(slog.LevelError, fmt.Sprintf(f, v...)) }
+func (l raftLogger) Fatal(v ...any)              { panic("BUG: raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Fatalf(f string, v ...any)   { panic("BUG: raft: " + fmt.Sprintf(f, v...)) }
+func (l raftLogger) Panic(v ...any)              { panic("BUG: raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Panicf(f string, v ...any)   { panic("BUG: raft: " + fmt.Sprintf(f, v...)) }

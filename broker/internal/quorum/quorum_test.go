@@ -69,12 +69,12 @@ func tryStart(t *testing.T, fsys vfs.FS) (*node, error) {
 	}
 	log, err := store.OpenMetadataLog(logstore.Config{RetentionBytes: -1, RetentionAge: -1})
 	if err != nil {
-		store.Abandon()
+		_ = store.Abandon()
 		return nil, err
 	}
 	n, err := Open(Options{Log: log, FS: fsys, NodeID: 1, DirectoryID: directory})
 	if err != nil {
-		store.Abandon()
+		_ = store.Abandon()
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -88,7 +88,7 @@ func tryStart(t *testing.T, fsys vfs.FS) (*node, error) {
 			if err := <-done; err != nil {
 				t.Errorf("Run: %v", err)
 			}
-			store.Abandon()
+			_ = store.Abandon()
 		}
 	}}
 	t.Cleanup(out.stop)
