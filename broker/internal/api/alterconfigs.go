@@ -77,11 +77,11 @@ func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kms
 // alterable says why the settings of a resource cannot be changed through this
 // broker; nil if they can.
 func (e *Env) alterable(c *Conn, kind kmsg.ConfigResourceType, name string) *controller.Refusal {
-	if err := e.mayConfigs(c, kmsg.ACLOperationAlterConfigs, kind, name); err != nil {
-		return err.(*controller.Refusal)
+	if refusal := e.mayConfigs(c, kmsg.ACLOperationAlterConfigs, kind, name); refusal != nil {
+		return refusal
 	}
 	refuse := func(format string, args ...any) *controller.Refusal {
-		return configRefusal(kerr.InvalidRequest, format, args...).(*controller.Refusal)
+		return configRefusal(kerr.InvalidRequest, format, args...)
 	}
 	switch kind {
 	case kmsg.ConfigResourceTypeBrokerLogger:

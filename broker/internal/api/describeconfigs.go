@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -27,7 +28,7 @@ func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.Describe
 		rr := kmsg.NewDescribeConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
 		configs, err := d.resource(call, r)
-		if refusal, ok := err.(*controller.Refusal); ok {
+		if refusal, ok := errors.AsType[*controller.Refusal](err); ok {
 			rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, kmsg.StringPtr(refusal.Message)
 		} else if err != nil {
 			rr.ErrorCode = code(err)
@@ -47,13 +48,13 @@ type describer struct {
 }
 
 // configRefusal is an error with a message for the client.
-func configRefusal(k *kerr.Error, format string, args ...any) error {
+func configRefusal(k *kerr.Error, format string, args ...any) *controller.Refusal {
 	return &controller.Refusal{Kerr: k, Message: fmt.Sprintf(format, args...)}
 }
 
 func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
-	if err := d.env.mayConfigs(call.Conn, kmsg.ACLOperationDescribeConfigs, r.ResourceType, r.ResourceName); err != nil {
-		return nil, err
+	if refusal := d.env.mayConfigs(call.Conn, kmsg.ACLOperationDescribeConfigs, r.ResourceType, r.ResourceName); refusal != nil {
+		return nil, refusal
 	}
 	switch r.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
@@ -69,7 +70,7 @@ func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) 
 }
 
 // mayConfigs asks for the right to see or change the settings of a resource.
-func (e *Env) mayConfigs(c *Conn, op kmsg.ACLOperation, kind kmsg.ConfigResourceType, name string) error {
+func (e *Env) mayConfigs(c *Conn, op kmsg.ACLOperation, kind kmsg.ConfigResourceType, name string) *controller.Refusal {
 	switch {
 	case kind == kmsg.ConfigResourceTypeTopic && !e.MayTopic(c, op, name):
 		return configRefusal(kerr.TopicAuthorizationFailed, "%s", kerr.TopicAuthorizationFailed.Description)
