@@ -29,7 +29,8 @@ type Limits struct {
 	// Other bounds every other request. Kafka has no such limit below
 	// socket.request.max.bytes; but nothing that a client sends besides
 	// records comes near the default of 8 MiB, and all of it is decoded at
-	// DecodeFactor times its size.
+	// up to DecodeFactor times its size: a server lowers the limit to what its
+	// queued.max.request.bytes allows.
 	Other int
 	// Unauthenticated bounds requests of a peer that still has to
 	// authenticate. Default 512 KiB. Kafka's sasl.server.max.receive.size.
@@ -61,9 +62,9 @@ func (e *SizeError) Error() string {
 	if e.Size < MinRequestBytes {
 		return fmt.Sprintf("%s of %d bytes, fewer than a request has%s", what, e.Size, e.hint())
 	}
-	setting := ""
-	if e.Key < 0 {
-		setting = " (socket.request.max.bytes)"
+	setting := " (socket.request.max.bytes)"
+	if e.Key >= 0 {
+		setting = " (a share of queued.max.request.bytes)"
 	}
 	return fmt.Sprintf("%s of %d bytes, more than the %d allowed%s%s", what, e.Size, e.Max, setting, e.hint())
 }

@@ -165,11 +165,12 @@ func (f *Reader) Close() {
 	if f.buf == nil {
 		return
 	}
-	if n := beyondFree(f.buf); n > 0 {
-		f.reserve(-n) //nolint:errcheck // Giving back cannot fail.
-	}
+	n := beyondFree(f.buf)
 	f.pool.Put(f.buf)
 	f.buf, f.r, f.w, f.left = nil, 0, 0, 0
+	if n > 0 {
+		f.reserve(-n) //nolint:errcheck // Giving back cannot fail.
+	}
 }
 
 // beyondFree is how many bytes of b have to be reserved.

@@ -71,7 +71,8 @@ type Call struct {
 	// is free for others. It is called at most once.
 	Retain func(bytes int64)
 
-	table map[int16]route // What is served, for ApiVersions.
+	table   map[int16]route // What is served, for ApiVersions.
+	charged int64           // By charge, and not reserved yet.
 }
 
 // Stream is the body of a request that is still arriving.

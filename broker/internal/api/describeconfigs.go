@@ -34,6 +34,9 @@ func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.Describe
 			rr.ErrorCode = code(err)
 		}
 		rr.Configs = configs
+		if err := call.charge(&rr); err != nil {
+			return resp, err
+		}
 		resp.Resources = append(resp.Resources, rr)
 	}
 	return resp, nil

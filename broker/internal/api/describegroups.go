@@ -24,6 +24,9 @@ func describeGroups(ctx context.Context, env *Env, call *Call, req *kmsg.Describ
 		} else {
 			g.AuthorizedOperations = unasked
 		}
+		if err := call.charge(&g); err != nil {
+			return resp, err
+		}
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp, nil

@@ -24,6 +24,9 @@ func describeProducers(_ context.Context, env *Env, call *Call, req *kmsg.Descri
 			if refusal == 0 {
 				rp.ActiveProducers, rp.ErrorCode = view.producers(t.Topic, n)
 			}
+			if err := call.charge(&rp); err != nil {
+				return resp, err
+			}
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		resp.Topics = append(resp.Topics, rt)

@@ -20,6 +20,9 @@ func offsetFetch(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetFetc
 			if err != nil {
 				return resp, err
 			}
+			if err := call.charge(&rg); err != nil {
+				return resp, err
+			}
 			resp.Groups = append(resp.Groups, rg)
 		}
 		return resp, nil

@@ -35,7 +35,7 @@ func produce(ctx context.Context, env *Env, call *Call) (Answer, error) {
 	p := producing{clusterView: env.view(call), q: produceRequests.Get().(*produceRequest), producerID: -1}
 	defer p.q.recycle()
 	if err := p.append(ctx); err != nil {
-		if errors.Is(err, protocol.ErrFrameEnd) || errors.Is(err, errMalformed) {
+		if errors.Is(err, protocol.ErrFrameEnd) || errors.Is(err, errMalformed) || errors.Is(err, errTooMany) {
 			err = &DecodeError{Key: call.Key, Version: call.Version, Reason: err.Error()}
 		}
 		return Answer{}, err
@@ -67,6 +67,7 @@ type producing struct {
 
 	whole      bool                  // All of the request was looked at before anything is appended.
 	refusal    int16                 // Of all partitions from here on.
+	elements   int                   // Topics, and their partitions so far.
 	memory     int                   // Of results, not yet asked for.
 	producerID int64                 // Of the transactional batches seen so far; -1 for none.
 	entered    map[entered]*entering // Their partitions.
@@ -97,6 +98,7 @@ func (p *producing) append(ctx context.Context) error {
 	}
 	r := newProduceReader(in, p.call.Version)
 	topics := r.header(p.q)
+	p.elements = topics
 	p.now = time.Now()
 	for ; topics > 0 && r.err == nil; topics-- {
 		p.appendTopic(&r)
@@ -152,6 +154,9 @@ func transactional(b batch.Batch) bool {
 // appendTopic appends to the partitions of the topic that r stands before.
 func (p *producing) appendTopic(r *produceReader) {
 	t := r.topic()
+	if p.elements += t.parts; p.elements > maxElements {
+		r.err = cmp.Or(r.err, errTooMany)
+	}
 	if err := p.reserve(produceTopicMemory + t.parts*producePartMemory); err != nil {
 		r.err = cmp.Or(r.err, err)
 	}

@@ -108,7 +108,9 @@ func scanProduce(body []byte, version int16, use func(index int32, records []byt
 	topics = r.header(&q)
 	for i := 0; i < topics && r.err == nil; i++ {
 		t := r.topic()
-		parts += t.parts
+		if parts += t.parts; topics+parts > maxElements {
+			return topics, parts, errTooMany
+		}
 		for j := 0; j < t.parts && r.err == nil; j++ {
 			r.part(use)
 		}

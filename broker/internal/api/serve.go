@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -87,6 +88,9 @@ func decode(call *Call) (req kmsg.Request, err error) {
 	req.SetVersion(call.Version)
 	if err := req.ReadFrom(bytes.Clone(call.Body)); err != nil {
 		return nil, &DecodeError{Key: call.Key, Version: call.Version, Reason: err.Error()}
+	}
+	if len(call.Body) > maxElements && elements(reflect.ValueOf(req)) > maxElements {
+		return nil, &DecodeError{Key: call.Key, Version: call.Version, Reason: errTooMany.Error()}
 	}
 	if call.Retain != nil {
 		call.Retain(retained(req))

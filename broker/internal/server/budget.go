@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -92,6 +93,21 @@ func (b *budget) release(n int64) {
 		panic(fmt.Sprintf("BUG: server: %d more bytes were given back to the budget than taken", -b.mu.used))
 	}
 	b.grantLocked()
+}
+
+// collectBytes is how much has to be given back at once for its garbage to be
+// collected first.
+const collectBytes = 16 << 20
+
+// collected gives n bytes back that are garbage now. If they are many, the garbage
+// is collected and goes back to the system before somebody else may have them: it
+// would stay in memory beside what is made next, and the budget would bound less than
+// half of what is used. Who sent the large request waits for it.
+func (b *budget) collected(n int64) {
+	if n >= collectBytes {
+		debug.FreeOSMemory()
+	}
+	b.release(n)
 }
 
 func (b *budget) grantLocked() {

@@ -38,7 +38,9 @@ type Config struct {
 	// QueuedBytes bounds the memory of all requests being read, decoded and
 	// handled, beyond a small share that each connection has for itself: half
 	// of it is for their bytes (but always enough for the largest request),
-	// half for what they become when they are decoded. Default 256 MiB.
+	// half for what they become when they are decoded. No request but Produce
+	// may be larger than half of it divided by protocol.DecodeFactor: 1.4 MiB
+	// with the default of 256 MiB.
 	// Kafka's queued.max.request.bytes, where it counts only what is read, and
 	// is off.
 	QueuedBytes int64

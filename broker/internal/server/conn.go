@@ -128,11 +128,11 @@ func (c *conn) serveCall(size int) (api.Answer, error) {
 		if err != nil {
 			return api.Answer{}, err
 		}
-		defer func() { c.server.decoding.release(*held) }()
+		defer func() { c.server.decoding.collected(*held) }()
 	}
 	defer func() {
 		if c.made > 0 {
-			c.server.decoding.release(c.made)
+			c.server.decoding.collected(c.made)
 			c.made = 0
 		}
 	}()

@@ -121,8 +121,8 @@ func TestRequestLimits(t *testing.T) {
 		ok       bool
 	}{
 		"produce of 10 MiB":           {"PLAINTEXT", kmsg.Produce, 10 << 20, true},
-		"metadata of 8 MiB":           {"PLAINTEXT", kmsg.Metadata, 8 << 20, true},
-		"metadata of more":            {"PLAINTEXT", kmsg.Metadata, 8<<20 + 1, false},
+		"the largest metadata":        {"PLAINTEXT", kmsg.Metadata, 128 << 20 / protocol.DecodeFactor, true},
+		"metadata of more":            {"PLAINTEXT", kmsg.Metadata, 128<<20/protocol.DecodeFactor + 1, false},
 		"produce of more than 100":    {"PLAINTEXT", kmsg.Produce, 100<<20 + 1, false},
 		"before login":                {sasl, kmsg.SASLAuthenticate, 512 << 10, true},
 		"before login, one byte more": {sasl, kmsg.SASLAuthenticate, 512<<10 + 1, false},
@@ -376,4 +376,27 @@ func TestIsFatalFindsThePanic(t *testing.T) {
 	}()
 	var m map[string]int
 	m["nil"] = 1
+}
+
+// TestRoomForTooMuch: a handler that asks for more than there is in all is refused at
+// once, since it would wait for itself.
+func TestRoomForTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var took time.Duration
+		r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
+			began := time.Now()
+			err := call.Reserve(5 << 20)
+			if err == nil {
+				err = call.Reserve(4 << 20)
+			}
+			took = time.Since(began)
+			return answerOf(call, nil), err
+		}, func(c *Config) { c.QueuedBytes = 16 << 20 })
+		c := r.dial()
+		go c.send(request(kmsg.Metadata, 1, ""))
+		c.wantClosed()
+		if took > 0 {
+			t.Errorf("it waited %v", took)
+		}
+	})
 }

@@ -159,7 +159,7 @@ func (c *conn) reserveDecoding(size int) (held *int64, err error) {
 func (c *conn) reserve(n int) error {
 	if n < 0 {
 		c.reserved += n
-		c.server.frames.release(int64(-n))
+		c.server.frames.collected(int64(-n))
 		return nil
 	}
 	if _, err := c.server.frames.acquire(c.ctx, int64(n)); err != nil {
@@ -172,6 +172,9 @@ func (c *conn) reserve(n int) error {
 // makeRoom is api.Call.Reserve: memory for what a handler itself makes of a
 // request.
 func (c *conn) makeRoom(bytes int64) error {
+	if c.made+bytes > c.server.decoding.total {
+		return c.noBudget(errNoBudget) // Waiting would be for itself.
+	}
 	n, err := c.server.decoding.acquire(c.ctx, bytes)
 	if err != nil {
 		return c.noBudget(err)

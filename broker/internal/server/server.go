@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/moldau-broker/moldau/broker/internal/api"
+	"github.com/moldau-broker/moldau/protocol"
 )
 
 // Server accepts connections and serves them. Any goroutine may use it.
@@ -49,6 +50,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), draining: make(chan struct{})}
+	// No request may be larger than the budget allows to decode, even alone.
+	s.cfg.Limits.Other = min(s.cfg.Limits.Other, int(s.cfg.QueuedBytes/2/protocol.DecodeFactor))
 	// Two budgets, so that requests that have arrived can always be decoded
 	// while others fill the memory for arriving.
 	frames := max(s.cfg.QueuedBytes/2, int64(s.cfg.Limits.Produce))
