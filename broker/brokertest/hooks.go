@@ -139,8 +139,9 @@ func (r Rule) CloseAfter() *Hook {
 	})
 }
 
-// Observe calls fn with each request, before it is carried out. Connections call
-// it at the same time.
+// Observe calls fn with each request, before it is carried out. It runs on the
+// goroutine of the connection: what it shares with the test needs a lock, an
+// atomic or a channel.
 func (r Rule) Observe(fn func(*Request)) *Hook {
 	return r.add(func(ctx context.Context, x *exchange, rest int) (api.Answer, error) {
 		fn(x.request(rest))
