@@ -35,6 +35,10 @@ import (
 // shutdownGrace is how long requests under way may take when the broker stops.
 const shutdownGrace = time.Second
 
+// firstRetention is how long after a start retention is applied first. Kafka's
+// log.initial.task.delay.ms.
+const firstRetention = 30 * time.Second
+
 // Broker is one node: controller and broker. New opens nothing; Run does all.
 type Broker struct {
 	cfg      Config
@@ -160,6 +164,7 @@ func (r *running) open() error {
 		HighWatermarkInterval: r.settings.values.Millis("replica.high.watermark.checkpoint.interval.ms"),
 		PointsInterval:        r.settings.values.Millis("log.flush.offset.checkpoint.interval.ms"),
 		RetentionInterval:     r.settings.values.Millis("log.retention.check.interval.ms"),
+		FirstRetention:        firstRetention,
 	})
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ func (s *Store) Maintain(now time.Time) error {
 		*last = now
 		return true
 	}
+	if s.upkeep.retention.IsZero() {
+		s.upkeep.retention = now.Add(min(s.opt.FirstRetention, s.opt.RetentionInterval) - s.opt.RetentionInterval)
+	}
 	if due(&s.upkeep.retention, s.opt.RetentionInterval) {
 		errs = append(errs, s.retain(now))
 	}

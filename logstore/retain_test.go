@@ -122,3 +122,33 @@ func TestDeleteAllRecords(t *testing.T) {
 		t.Errorf("start %d, end %d, producers %v", l.Start(), l.End().Offset, l.Producers())
 	}
 }
+
+// TestFirstRetention: what is old as it comes can be read for a while after a start.
+func TestFirstRetention(t *testing.T) {
+	s, err := Open(Options{Dir: "/data", FS: vfs.NewMem(), RetentionInterval: 5 * time.Minute, FirstRetention: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Abandon() })
+	if err := s.Format(Meta{ClusterID: "c", NodeID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Create("t", 0, [16]byte{1}, Config{Delete: true, RetentionAge: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := t0.Add(100 * time.Hour)
+	mustAppend(t, l, records(2, t0, "x"))
+	l.SetHighWatermark(2)
+	for _, step := range []struct {
+		after time.Duration
+		want  int64
+	}{{0, 0}, {time.Second, 0}, {29 * time.Second, 0}, {30 * time.Second, 2}} {
+		if err := s.Maintain(start.Add(step.after)); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Start(); got != step.want {
+			t.Errorf("%v after the first Maintain the log begins at %d, want %d", step.after, got, step.want)
+		}
+	}
+}

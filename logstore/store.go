@@ -43,6 +43,10 @@ type Options struct {
 	// replica.high.watermark.checkpoint.interval.ms,
 	// log.flush.(start.)offset.checkpoint.interval.ms, log.retention.check.interval.ms.
 	HighWatermarkInterval, PointsInterval, RetentionInterval time.Duration
+	// FirstRetention is how long after the first Maintain retention is applied first, if
+	// that is less than RetentionInterval: what came with old timestamps can be read
+	// until then. Default 0. Kafka's log.initial.task.delay.ms, there 30 s.
+	FirstRetention time.Duration
 	// IdleAfter is how long a file is kept open unused. Default 30 s.
 	IdleAfter time.Duration
 	// ProducerExpiryInterval is how often producers past Config.ProducerIDExpiry are
