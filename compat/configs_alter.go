@@ -21,6 +21,8 @@ var alterConfigScenarios = []Scenario{
 	{ID: "configs.incremental.broker", Says: "A dynamic setting of all brokers takes effect, is told with its source, and goes.", Refs: []string{"KIP-226"}, Alone: true, Run: incrementalBroker},
 	{ID: "configs.incremental.broker.read-only", Says: "Settings of a broker that need a restart are INVALID_REQUEST.", Refs: []string{"KIP-226"}, Run: incrementalBrokerReadOnly},
 	{ID: "configs.incremental.group", Says: "Groups have settings of their own.", Refs: []string{"KIP-848"}, Since: "3.8", Run: incrementalGroup},
+	{ID: "configs.small-segments", Says: "segment.bytes below 1 MiB is INVALID_CONFIG.", Refs: []string{"KIP-1030"}, Since: "4.0", Run: smallSegments},
+	{ID: "configs.removed", Says: "Settings of topics that were removed are INVALID_CONFIG.", Refs: []string{"KIP-724"}, Since: "4.0", Run: removedSettings},
 	{ID: "configs.effect.max-message-bytes", Says: "A changed max.message.bytes holds for the next produce.", Run: effectMaxMessageBytes},
 	{ID: "configs.effect.retention-synonyms", Says: "A dynamic log.retention.ms wins over hours, and what was before comes back when it goes.", Refs: []string{"KAFKA-17584"}, Alone: true, Run: effectRetention},
 	{ID: "configs.effect.timestamp-type", Says: "A changed message.timestamp.type holds for the next produce.", Run: effectTimestampType},
@@ -308,5 +310,37 @@ func effectTimestampType(t *T) {
 func effectCleanupPolicy(t *T) {
 	for _, policy := range []string{"compact", "delete", "compact,delete", "delete,compact"} {
 		equal(t, "cleanup.policy", t.topicSetting(t.Topic(1, "cleanup.policy="+policy), "cleanup.policy"), policy)
+	}
+}
+
+func smallSegments(t *T) {
+	for _, size := range []string{"14", "1048575"} {
+		name := t.name("t")
+		got := t.tryCreate(t.newest(kmsg.CreateTopics, 5), createTopic(name, 1, "segment.bytes="+size))
+		if got.ErrorCode == 0 {
+			t.deleteAtEnd(name)
+			t.Deviates("segment.bytes may be as low as 14")
+		} else {
+			t.code(size, got.ErrorCode, kerr.InvalidConfig)
+		}
+	}
+	got := t.tryCreate(t.newest(kmsg.CreateTopics, 5), createTopic(t.name("t"), 1, "segment.bytes=13"))
+	t.code("13", got.ErrorCode, kerr.InvalidConfig)
+}
+
+func removedSettings(t *T) {
+	for _, s := range []string{"message.format.version=2.8", "message.timestamp.difference.max.ms=1000", "message.downconversion.enable=true"} {
+		name := t.name("t")
+		got := t.tryCreate(t.newest(kmsg.CreateTopics, 5), createTopic(name, 1, s))
+		if got.ErrorCode != 0 {
+			t.code(s, got.ErrorCode, kerr.InvalidConfig)
+			continue
+		}
+		t.deleteAtEnd(name)
+		t.Deviates("settings of topics that Kafka 4.0 removed are accepted and forgotten")
+		key, _, _ := strings.Cut(s, "=")
+		t.until("the topic", func() bool { return t.exists(name) })
+		resp := t.describeConfigs(t.newest(kmsg.DescribeConfigs, 2), kmsg.ConfigResourceTypeTopic, name, []string{key}, nil)
+		equal(t, "settings described", len(resp.Configs), 0)
 	}
 }

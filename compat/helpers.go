@@ -15,6 +15,12 @@ func (t *T) Topic(partitions int32, settings ...string) string {
 	return name
 }
 
+// OldTopic makes a topic of one partition that keeps records however old they say
+// they are.
+func (t *T) OldTopic(settings ...string) string {
+	return t.Topic(1, append(settings, "retention.ms=-1")...)
+}
+
 func (t *T) create(name string, partitions int32, settings ...string) {
 	req := createTopic(name, partitions, settings...)
 	resp := ask[*kmsg.CreateTopicsResponse](t, t.newest(kmsg.CreateTopics, 5), req)

@@ -52,7 +52,7 @@ func listEnds(t *T) {
 }
 
 func listByTime(t *T) {
-	topic := t.Topic(1)
+	topic := t.OldTopic()
 	t.append(topic, times(codecNone, 1000, 2000, 3000))
 	t.append(topic, times(codecNone, 2500))
 	t.append(topic, times(codecNone, 4000, 5000))
@@ -67,7 +67,7 @@ func listByTime(t *T) {
 }
 
 func listBeyond(t *T) {
-	topic := t.Topic(1)
+	topic := t.OldTopic()
 	t.append(topic, times(codecNone, 1000, 2000))
 	t.each(kmsg.ListOffsets, 1, 11, func(v int16) { t.finds(v, topic, 2001, -1, -1) })
 }
@@ -89,7 +89,7 @@ func listEmpty(t *T) {
 
 func listCompressed(t *T) {
 	for _, codec := range []int16{codecGzip, codecSnappy, codecLz4, codecZstd} {
-		topic := t.Topic(1)
+		topic := t.OldTopic()
 		t.append(topic, times(codec, 300, 100, 200))
 		t.each(kmsg.ListOffsets, 7, 11, func(v int16) { t.finds(v, topic, -3, 0, 300) })
 		t.each(kmsg.ListOffsets, 1, 11, func(v int16) {
@@ -100,7 +100,7 @@ func listCompressed(t *T) {
 }
 
 func listMaxTimestamp(t *T) {
-	topic := t.Topic(1)
+	topic := t.OldTopic()
 	t.each(kmsg.ListOffsets, 7, 11, func(v int16) { t.finds(v, topic, -3, -1, -1) })
 	t.append(topic, times(codecNone, 1000, 7000, 7000, 2000))
 	t.append(topic, times(codecNone, 3000, 7000))

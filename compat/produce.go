@@ -116,7 +116,7 @@ func producePartial(t *T) {
 }
 
 func produceTimestampZero(t *T) {
-	topic := t.Topic(1)
+	topic := t.OldTopic()
 	t.append(topic, times(codecNone, epochStart))
 	equal(t, "timestamp", one(t, "records", t.read(topic, 0)).at, 0)
 }
@@ -128,7 +128,7 @@ func produceTimestampNone(t *T) {
 }
 
 func produceLogAppendTime(t *T) {
-	topic := t.Topic(1, "message.timestamp.type=LogAppendTime")
+	topic := t.OldTopic("message.timestamp.type=LogAppendTime")
 	before := time.Now().Add(-time.Minute).UnixMilli()
 	for _, codec := range []int16{codecNone, codecGzip} {
 		b := times(codec, 1000, 2000)

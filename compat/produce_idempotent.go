@@ -122,7 +122,7 @@ func initProducerID(t *T) {
 }
 
 func describeProducers(t *T) {
-	topic := t.Topic(1)
+	topic := t.OldTopic()
 	describe := func(topic string, partition int32) kmsg.DescribeProducersResponseTopicPartition {
 		req := kmsg.NewPtrDescribeProducersRequest()
 		rt := kmsg.NewDescribeProducersRequestTopic()

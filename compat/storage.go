@@ -87,7 +87,7 @@ func deleteToMiddle(t *T) {
 }
 
 func timesAcrossSegments(t *T) {
-	topic := t.Topic(1, "segment.bytes=1048576")
+	topic := t.OldTopic("segment.bytes=1048576")
 	for i := range int64(6) {
 		b := big(500_000)
 		b.records[0].at = 1000 * (i + 1)
