@@ -102,6 +102,7 @@ func newControlPlane(s *settings, store *logstore.Store, meta logstore.Meta, cfg
 func bootstrapRecords() []metadata.Record {
 	return []metadata.Record{
 		&metadata.FeatureLevel{Name: metadata.FeatureMetadataVersion, FeatureLevel: int16(metadata.Level42IV1)},
+		&metadata.FeatureLevel{Name: metadata.FeatureGroup, FeatureLevel: 1},
 		&metadata.FeatureLevel{Name: metadata.FeatureTransaction, FeatureLevel: 2},
 	}
 }
@@ -112,6 +113,7 @@ func supportedFeatures() map[string]controller.FeatureRange {
 	return map[string]controller.FeatureRange{
 		metadata.FeatureMetadataVersion: all[metadata.FeatureMetadataVersion],
 		metadata.FeatureKRaftVersion:    all[metadata.FeatureKRaftVersion],
+		metadata.FeatureGroup:           all[metadata.FeatureGroup],
 		metadata.FeatureTransaction:     all[metadata.FeatureTransaction],
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/moldau-broker/moldau/coordinator"
 	"github.com/moldau-broker/moldau/coordinator/controller"
 	"github.com/moldau-broker/moldau/coordinator/group"
+	"github.com/moldau-broker/moldau/protocol/config"
 )
 
 // offsetsTopic is where groups and committed offsets are kept.
@@ -27,6 +28,7 @@ type groupPlane struct {
 	control  *controlPlane
 	runtime  *coordinator.Runtime
 	log      *slog.Logger
+	lookups  chan struct{} // Holds a token for each that is under way.
 }
 
 var _ api.Groups = (*groupPlane)(nil)
@@ -41,16 +43,42 @@ func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupP
 		OffsetMetadataMaxBytes: int(s.values.Int("offset.metadata.max.bytes")),
 		OffsetsRetention:       time.Duration(s.values.Int("offsets.retention.minutes")) * time.Minute,
 		RetentionCheckInterval: s.values.Millis("offsets.retention.check.interval.ms"),
-		Logger:                 log,
+		Consumer: group.ConsumerConfig{
+			Session:           s.values.Millis("group.consumer.session.timeout.ms"),
+			HeartbeatInterval: s.values.Millis("group.consumer.heartbeat.interval.ms"),
+			MaxSize:           int(s.values.Int("group.consumer.max.size")),
+			Assignors:         nonEmpty(config.SplitList(s.values("group.consumer.assignors"))),
+			RegexRefresh:      group.DefaultConfig().Consumer.RegexRefresh,
+		},
+		Logger: log,
 	}
-	return &groupPlane{
-		settings: s, control: control, log: log,
-		runtime: coordinator.New(coordinator.Options{
-			Name:     "group",
-			NewShard: func(int32) coordinator.Shard { return group.New(cfg) },
-			Logger:   log,
-		}),
+	g := &groupPlane{settings: s, control: control, log: log, lookups: make(chan struct{}, maxLookups)}
+	g.runtime = coordinator.New(coordinator.Options{
+		Name:     "group",
+		NewShard: func(int32) coordinator.Shard { return group.New(cfg) },
+		Deliver:  g.lookUp,
+		Logger:   log,
+	})
+	return g
+}
+
+// maxLookups bounds how many groups' patterns are matched at once: it is work for
+// the processor alone.
+const maxLookups = 4
+
+// lookUp finds the topics that a group's patterns match, and tells its shard. When
+// all hands are full the shard asks again.
+func (g *groupPlane) lookUp(partition, _ int32, message any) {
+	select {
+	case g.lookups <- struct{}{}:
+	default:
+		return
 	}
+	go func() {
+		defer func() { <-g.lookups }()
+		// The shard may have moved: who has it now asks for itself.
+		_, _ = g.runtime.Ask(context.Background(), partition, message.(group.Resolve).Match())
+	}()
 }
 
 // partitionOf is the partition of __consumer_offsets that a group belongs to.

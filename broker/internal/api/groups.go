@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/coordinator"
-	"github.com/moldau-broker/moldau/coordinator/group"
 )
 
 // Groups is the group coordinator, as far as this broker is one.
@@ -56,9 +55,7 @@ func askGroup[R kmsg.Response](ctx context.Context, env *Env, call *Call, groupI
 		failed(resp, kerr.GroupAuthorizationFailed.Code)
 		return resp, nil
 	}
-	out, err := env.Groups.Ask(ctx, groupID, group.Request{
-		ClientID: call.Client(), ClientHost: "/" + call.Conn.Host(), Body: body,
-	})
+	out, err := env.Groups.Ask(ctx, groupID, env.groupRequest(call, body))
 	if err == nil {
 		return out.(R), nil
 	}

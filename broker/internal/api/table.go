@@ -60,6 +60,9 @@ var routes = table(map[kmsg.Key]route{
 	kmsg.ListGroups:      on(0, 5, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, listGroups),
 	kmsg.DescribeGroups:  on(0, 6, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, describeGroups),
 	kmsg.DeleteGroups:    on(0, 2, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeGroup}, deleteGroups),
+
+	kmsg.ConsumerGroupHeartbeat: on(0, 1, readGroup, consumerGroupHeartbeat),
+	kmsg.ConsumerGroupDescribe:  on(0, 1, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup}, consumerGroupDescribe),
 })
 
 // need is the right that an API takes: the operation, and the kind of resource

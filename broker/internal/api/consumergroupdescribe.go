@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// consumerGroupDescribe serves ConsumerGroupDescribe (69), versions 0 and 1: state,
+// members and assignments of groups of the consumer protocol. Version 1 tells which
+// protocol each member speaks.
+func consumerGroupDescribe(ctx context.Context, env *Env, call *Call, req *kmsg.ConsumerGroupDescribeRequest) (*kmsg.ConsumerGroupDescribeResponse, error) {
+	resp := req.ResponseKind().(*kmsg.ConsumerGroupDescribeResponse)
+	for _, id := range req.Groups {
+		g, err := env.describeConsumerGroup(ctx, call, req, id)
+		if err != nil {
+			return resp, err
+		}
+		g.AuthorizedOperations = unasked
+		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
+			g.AuthorizedOperations = env.authorized(call.Conn, groupOperations, kmsg.ACLResourceTypeGroup, id)
+		}
+		resp.Groups = append(resp.Groups, g)
+	}
+	return resp, nil
+}
+
+func (e *Env) describeConsumerGroup(ctx context.Context, call *Call, req *kmsg.ConsumerGroupDescribeRequest, id string) (kmsg.ConsumerGroupDescribeResponseGroup, error) {
+	failed := func(errorCode int16, message *string) kmsg.ConsumerGroupDescribeResponseGroup {
+		g := kmsg.NewConsumerGroupDescribeResponseGroup()
+		g.Group, g.ErrorCode, g.ErrorMessage = id, errorCode, message
+		return g
+	}
+	switch {
+	case !e.servesConsumerGroups():
+		return failed(kerr.UnsupportedVersion.Code, nil), nil
+	case !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, id):
+		return failed(kerr.GroupAuthorizationFailed.Code, nil), nil
+	}
+	one := kmsg.NewPtrConsumerGroupDescribeRequest()
+	one.Version, one.Groups = req.Version, []string{id}
+	out, err := e.Groups.Ask(ctx, id, e.groupRequest(call, one))
+	if ctx.Err() != nil {
+		return kmsg.ConsumerGroupDescribeResponseGroup{}, ctx.Err()
+	}
+	if err != nil {
+		return failed(coordinatorCode(err), nil), nil
+	}
+	g := out.(*kmsg.ConsumerGroupDescribeResponse).Groups[0]
+	for _, topic := range describedTopics(g) {
+		if !e.MayTopic(call.Conn, kmsg.ACLOperationDescribe, topic) {
+			return failed(kerr.TopicAuthorizationFailed.Code,
+				kmsg.StringPtr("The group has described topic(s) that the client is not authorized to describe.")), nil
+		}
+	}
+	return g, nil
+}
+
+// describedTopics lists the topics that a group's description names.
+func describedTopics(g kmsg.ConsumerGroupDescribeResponseGroup) (topics []string) {
+	for _, m := range g.Members {
+		topics = append(topics, m.SubscribedTopics...)
+		for _, a := range []kmsg.Assignment{m.Assignment, m.TargetAssignment} {
+			for _, t := range a.TopicPartitions {
+				topics = append(topics, t.Topic)
+			}
+		}
+	}
+	return topics
+}
