@@ -322,6 +322,30 @@ func TestKfakeDuplicate(t *testing.T) {
 	}
 }
 
+// A hook sees the records of a Produce, compressed or not.
+func TestKfakeBatchRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mb := brokertest.Start(t, brokertest.Topic("orders", 1))
+		seen := make(chan []brokertest.Record, 1)
+		mb.On(kmsg.Produce).Observe(func(r *brokertest.Request) {
+			partition := r.Body.(*kmsg.ProduceRequest).Topics[0].Partitions[0]
+			records, err := brokertest.BatchRecords(partition.Records)
+			if err != nil {
+				t.Error(err)
+			}
+			seen <- records
+		})
+		cl := client(t, mb, kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+		produce(t, cl, "orders", strings.Repeat("tea", 1000))
+		if got := <-seen; len(got) != 1 || len(got[0].Value) != 3000 {
+			t.Errorf("the hook saw %v", got)
+		}
+		if _, err := brokertest.BatchRecords([]byte("tea")); err == nil {
+			t.Error("three letters were taken for a batch")
+		}
+	})
+}
+
 // What kfake's TopicInfo and PartitionInfo tell is asked for by the requests that
 // Kafka has for it.
 func TestKfakePartitionInfo(t *testing.T) {

@@ -207,6 +207,16 @@ func (c *Cluster) fetch(ctx context.Context, topic string, id [16]byte, partitio
 	return p, kerr.ErrorForCode(p.ErrorCode)
 }
 
+// BatchRecords decodes the records of batches as requests and answers carry them:
+// ProduceRequestTopicPartition.Records, FetchResponseTopicPartition.RecordBatches.
+// It is for hooks that want to see what a client writes or reads. Partition is
+// zero in all of them; Offset is what the batch says, which is the broker's to
+// decide in a Produce.
+func BatchRecords(batches []byte) ([]Record, error) {
+	records, _, err := unpack(nil, batches, 0, 0)
+	return records, err
+}
+
 // unpackLimit bounds what one batch may become: this is data of a test.
 const unpackLimit = 1 << 30
 
