@@ -150,6 +150,22 @@ func (l *Log) AppendMetadata(now time.Time, batches []byte) error {
 	return l.AppendReplica(now, batches)
 }
 
+// Reserve makes sure that the next append of up to n bytes will not fail for want of
+// space, as far as the file system can promise that: for an owner who cannot take back
+// what he is about to append. Called by the owner.
+func (l *Log) Reserve(n int) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if !l.onDisk.Load() {
+		return nil // There is no file yet to reserve in.
+	}
+	if err := l.state.Load().active().Reserve(int64(n)); err != nil {
+		return &StorageError{Op: "reserve space", Dir: l.Dir(), Err: err}
+	}
+	return nil
+}
+
 // extent is what is written at once.
 type extent struct {
 	first, last int64 // Offsets.

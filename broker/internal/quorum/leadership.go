@@ -70,8 +70,15 @@ func (l *Leadership) Propose(build func(base int64) []byte) (base int64, err err
 			return
 		}
 		base = n.store.log.End().Offset
-		if err = n.raft.Propose(build(base)); err == nil {
+		b := build(base)
+		// What Raft has taken cannot be taken back: a full disk is found before.
+		if err = n.store.log.Reserve(len(b)); err != nil {
+			err = &coordinator.RefusedError{Err: err}
+			return
+		}
+		if err = n.raft.Propose(b); err == nil {
 			err = n.ready()
+			n.failed = err
 		}
 	})
 	if derr != nil {

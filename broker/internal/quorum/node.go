@@ -49,6 +49,7 @@ type Node struct {
 	// Of the loop only.
 	leadership *Leadership // nil while another node leads.
 	commit     uint64      // Raft index of the last committed entry.
+	failed     error       // Why what Raft had ready was not done: the end.
 
 	mu struct {
 		sync.Mutex
@@ -127,8 +128,8 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	for {
-		if err := n.ready(); err != nil {
-			return fmt.Errorf("metadata log %s: %w", n.opts.Log.Dir(), err)
+		if err := n.settle(); err != nil {
+			return fmt.Errorf("metadata log %s: %w; the broker cannot go on without it", n.opts.Log.Dir(), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -137,6 +138,15 @@ func (n *Node) Run(ctx context.Context) error {
 			f()
 		}
 	}
+}
+
+// settle does what Raft has ready, unless that has failed already: then Raft waits
+// for the end of what was begun, and must not be asked again.
+func (n *Node) settle() error {
+	if n.failed != nil {
+		return n.failed
+	}
+	return n.ready()
 }
 
 func (n *Node) stop() {
@@ -343,8 +353,8 @@ func (n *Node) changeVoters(set *metadata.Voters) error {
 	if err := n.raft.ProposeConfChange(changeOf(n.store.votersFor(n.store.last()), set, b)); err != nil {
 		return err
 	}
-	if err := n.ready(); err != nil {
-		return err
+	if n.failed = n.ready(); n.failed != nil {
+		return n.failed
 	}
 	// Raft puts an empty entry in place of a change that it refuses.
 	for _, v := range n.store.voters[before:] {

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,6 +253,59 @@ func TestTooLargeIsRefused(t *testing.T) {
 	}
 	if l.End() != before {
 		t.Errorf("end %d, was %d", l.End(), before)
+	}
+}
+
+// A full disk refuses what is to be appended, and nothing else: when there is space
+// again, all goes on.
+func TestFullDiskRefuses(t *testing.T) {
+	fs := vfs.NewFault(formatted(t))
+	n := start(t, fs)
+	l := n.lead(t)
+	if _, err := l.Append(time.UnixMilli(1), []coordinator.Record{feature(7)}); err != nil {
+		t.Fatal(err)
+	}
+	fs.Inject(vfs.Rule{Op: vfs.OpAllocate, Path: "*.log", Err: syscall.ENOSPC, Times: 2})
+	before := l.End()
+	for range 2 {
+		_, err := l.Append(time.UnixMilli(2), []coordinator.Record{feature(8)})
+		if _, ok := errors.AsType[*coordinator.RefusedError](err); !ok || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%v, want a refusal for the full disk", err)
+		}
+	}
+	if base, err := l.Append(time.UnixMilli(3), []coordinator.Record{feature(9)}); err != nil || base != before {
+		t.Errorf("appended at %d, %v; want it at %d", base, err, before)
+	}
+}
+
+// A log that fails after all ends the loop with an error that names the place.
+func TestFailedLogEndsTheLoop(t *testing.T) {
+	fs := vfs.NewFault(formatted(t))
+	store, err := logstore.Open(logstore.Options{Dir: dataDir, FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Abandon() //nolint:errcheck // What is left does not matter here.
+	log, err := store.OpenMetadataLog(logstore.Config{RetentionBytes: -1, RetentionAge: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := Open(Options{Log: log, FS: fs, NodeID: 1, DirectoryID: directory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.Run(t.Context()) }()
+	l, err := n.Lead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.Inject(vfs.Rule{Op: vfs.OpWrite, Path: "*.log", Err: syscall.EIO})
+	if _, err := l.Append(time.UnixMilli(1), []coordinator.Record{feature(7)}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("append: %v", err)
+	}
+	if err := <-done; !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), metaDir) {
+		t.Errorf("the loop ended with %v", err)
 	}
 }
 

@@ -38,6 +38,19 @@ func (s *Segment) Append(batches []byte) error {
 	return nil
 }
 
+// Reserve makes sure of the space for n more bytes, where the file system can.
+func (s *Segment) Reserve(n int64) error {
+	f, err := s.data.Pin(false)
+	if err != nil {
+		return err
+	}
+	defer f.Unpin()
+	if err := f.Allocate(s.size.Load(), n); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
 // ready reads what the writer must know of a segment that was written before: the
 // newest timestamp and the end of the time index.
 func (s *Segment) ready() error {
