@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
@@ -205,8 +206,23 @@ func (l *Log) inspect(batches []byte) (extent, error) {
 	return x, nil
 }
 
-// write puts batches at the end of the active segment, or of a new one if it is time.
+// write puts batches at the end of the active segment, or of a new one if it is time,
+// and tells when the disk begins to refuse them and when it takes them again.
 func (l *Log) write(now time.Time, batches []byte, x extent) error {
+	err := l.tryWrite(now, batches, x)
+	switch refused := err != nil; {
+	case refused == l.writer.refused:
+	case refused:
+		l.logger.Error("log cannot be written, appends are refused until it can", slog.String("dir", l.Dir()),
+			slog.Int64("end_offset", l.End().Offset), slog.Any("err", err))
+	default:
+		l.logger.Info("log is written again", slog.String("dir", l.Dir()))
+	}
+	l.writer.refused = err != nil
+	return err
+}
+
+func (l *Log) tryWrite(now time.Time, batches []byte, x extent) error {
 	l.writer.touched = true
 	if err := l.materialize(); err != nil {
 		return l.ioError("append", err)

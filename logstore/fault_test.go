@@ -3,6 +3,8 @@ package logstore
 import (
 	"bytes"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,6 +36,34 @@ func TestFullDisk(t *testing.T) {
 	closeStore(t, s)
 	if err := Verify(disk, l.Dir(), true); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFullDiskIsTold: once when it begins, with the directory, and once when it is over.
+func TestFullDiskIsTold(t *testing.T) {
+	fs := vfs.NewFault(vfs.NewMem())
+	var text strings.Builder
+	s, err := Open(Options{Dir: "/data", FS: fs, Logger: slog.New(slog.NewTextHandler(&text, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	l, err := s.Create("t", 0, testID, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.Inject(vfs.Rule{Op: vfs.OpWrite, Path: "*.log", Err: syscall.ENOSPC, Times: 3})
+	for range 3 {
+		if _, err := l.Append(t0, records(1, t0, "x"), 1, producer.Client); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	mustAppend(t, l, records(1, t0, "y"))
+	mustAppend(t, l, records(1, t0, "z"))
+	for line, want := range map[string]int{"log cannot be written": 1, "log is written again": 1, l.Dir(): 2, "no space left": 1} {
+		if got := strings.Count(text.String(), line); got != want {
+			t.Errorf("%q stands %d times in the log, want %d:\n%s", line, got, want, text.String())
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ type Log struct {
 		snapshots []int64            // Offsets of the producer snapshots on disk, ascending.
 		jitter    time.Duration
 		touched   bool // The segments differ from what a clean stop left.
+		refused   bool // The last write failed, as on a full disk.
 		// tail is the offset after the last batch. It lies below the end when a truncation
 		// cut through a batch. Segments are named by it: the next begins where the batches
 		// of the one before end, so a segment that lost its end in a crash shows.
