@@ -7,6 +7,7 @@ LISTEN   ?= localhost:9092
 FUZZTIME ?= 10s
 LINES    ?= 1000000
 BROKER   ?= moldau
+SCALE    ?= 0.25
 
 .PHONY: help
 help: ## list the targets
@@ -53,8 +54,12 @@ cover: ## test coverage by function, bin/cover.out
 	$(GO) tool cover -func=bin/cover.out | tail -1
 
 .PHONY: bench
-bench: ## benchmarks, six runs; REF=main compares with that commit (benchstat)
-	.ci/bench $(REF)
+bench: ## this broker, the floor, kfake and Apache Kafka in turn; writes docs/benchmarks.md (SCALE=1: longer)
+	.ci/bench --scale $(SCALE)
+
+.PHONY: benchstat
+benchstat: ## Go benchmarks, six runs; REF=main compares with that commit
+	.ci/benchstat $(REF)
 
 .PHONY: suite
 suite: build ## every scenario of the compatibility suite; BROKER=apache or HOST:PORT: another broker

@@ -31,7 +31,7 @@ func Command() *cobra.Command {
 			"its process on this machine, the report says what CPU and memory the broker\n" +
 			"took for it. Without --topic a topic is made and deleted afterwards.",
 	}
-	cmd.AddCommand(produceCommand(), consumeCommand(), e2eCommand(), floorCommand())
+	cmd.AddCommand(produceCommand(), consumeCommand(), e2eCommand(), floorCommand(), compareCommand())
 	return cmd
 }
 
@@ -162,7 +162,7 @@ func floorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer os.RemoveAll(data)
+			defer func() { _ = os.RemoveAll(data) }() // In a temporary directory: left over at worst.
 			f, err := NewFloor(listen, data, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			if err != nil {
 				return err

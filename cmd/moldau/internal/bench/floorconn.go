@@ -57,8 +57,15 @@ func (r *frame) bytes(dst []byte) {
 	_, r.err = io.ReadFull(r.in, dst)
 }
 
-func (r *frame) int16() int16 { r.bytes(r.tmp[:2]); return int16(binary.BigEndian.Uint16(r.tmp[:])) }
-func (r *frame) int32() int32 { r.bytes(r.tmp[:4]); return int32(binary.BigEndian.Uint32(r.tmp[:])) }
+func (r *frame) int16() int16 {
+	r.bytes(r.tmp[:2])
+	return int16(binary.BigEndian.Uint16(r.tmp[:]))
+}
+
+func (r *frame) int32() int32 {
+	r.bytes(r.tmp[:4])
+	return int32(binary.BigEndian.Uint32(r.tmp[:]))
+}
 
 // uvarint reads an unsigned varint.
 func (r *frame) uvarint() int {

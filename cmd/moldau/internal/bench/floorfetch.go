@@ -61,11 +61,12 @@ func (c *floorConn) makeFetch(q request, req *kmsg.FetchRequest) (total int64, u
 			var span floorSpan
 			var end int64
 			var code int16
-			if topic == nil || p.Partition < 0 || int(p.Partition) >= len(topic.partitions) {
+			switch {
+			case topic == nil || p.Partition < 0 || int(p.Partition) >= len(topic.partitions):
 				code, unknown = codeUnknownTopic, true
-			} else if left > 0 {
+			case left > 0:
 				span, end = topic.partitions[p.Partition].read(p.FetchOffset, min(int64(p.PartitionMaxBytes), left))
-			} else {
+			default:
 				end = topic.partitions[p.Partition].endOffset()
 			}
 			left -= span.size

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -78,7 +79,7 @@ func parseMemory(status string) (memory, error) {
 		seen++
 	}
 	if seen != 2 {
-		return m, fmt.Errorf("/proc/PID/status lacks RssAnon or RssFile (Linux 4.5 or later has them)")
+		return m, errors.New("/proc/PID/status lacks RssAnon or RssFile (Linux 4.5 or later has them)")
 	}
 	return m, nil
 }

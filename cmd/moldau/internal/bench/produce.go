@@ -54,10 +54,9 @@ func produceTo(ctx context.Context, t Target, load ProduceLoad, topic string) (R
 			return Result{}, err
 		}
 		defer clients[i].CloseAllowingRebalance()
-		// Metadata and the producer id are asked for before the clock starts.
-		if err := clients[i].ProduceSync(ctx, &kgo.Record{Value: []byte("first")}).FirstErr(); err != nil {
-			return Result{}, fmt.Errorf("the first record was not taken by %v: %w", t.Bootstrap, err)
-		}
+	}
+	if err := load.first(ctx, clients, max(t.Partitions, 1)); err != nil {
+		return Result{}, fmt.Errorf("the first record was not taken by %v: %w", t.Bootstrap, err)
 	}
 	values := payloads(load.RecordBytes, 1)
 	todo := newBudget(load.Count, load.Duration)
@@ -67,6 +66,24 @@ func produceTo(ctx context.Context, t Target, load ProduceLoad, topic string) (R
 		}
 		return send(ctx, clients[worker], values, todo, sum)
 	})
+}
+
+// first sends what is not measured: a record by each client, for which it asks
+// for metadata and a producer id, and one to each partition, for which a broker
+// makes its files.
+func (load ProduceLoad) first(ctx context.Context, clients []*kgo.Client, partitions int) error {
+	for i, cl := range clients {
+		n := 1
+		if i == 0 {
+			n = partitions
+		}
+		for range n {
+			if err := cl.ProduceSync(ctx, &kgo.Record{Value: []byte("first")}).FirstErr(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // options are those of the clients.
