@@ -59,7 +59,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 		t.Fatal(errors.Join(o.errs...))
 	}
 	c := &Cluster{
-		t: t, opts: o, hooks: newHooks(), log: new(tail),
+		t: t, opts: o, hooks: &hooks{defect: t.Errorf}, log: new(tail),
 		chance: rand.New(rand.NewPCG(1, 1)), turn: make(chan struct{}, 1),
 	}
 	c.turn <- struct{}{}

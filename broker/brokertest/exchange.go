@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,8 +21,15 @@ type hooked struct {
 	hooks *hooks
 }
 
-// Serve implements server.Handler.
+// Serve implements server.Handler. A panic of a hook or of the broker fails the
+// test: the server goes on after it, and so the test might pass.
 func (h *hooked) Serve(ctx context.Context, call *api.Call) (api.Answer, error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.hooks.defect("panic under a %s request: %v\n%s", kmsg.NameForKey(call.Key), r, debug.Stack())
+			panic(r)
+		}
+	}()
 	list := h.hooks.of(call.Key)
 	if len(list) == 0 {
 		return h.next.Serve(ctx, call)
@@ -88,11 +96,13 @@ func (x *exchange) handle(ctx context.Context, h Handler, rest int) (api.Answer,
 	hctx, cancel := untilDrained(ctx, x.call.Conn.Draining)
 	defer cancel()
 	r := *x.request(rest)
+	r.handled = true
 	outer := x.passed
 	x.passed = nil
 	resp, err := h(hctx, &r)
 	passed := x.passed
 	x.passed = outer
+	x.req.Body = r.Body
 	switch {
 	case err != nil:
 		return api.Answer{}, fmt.Errorf("a test's hook closed the connection: %w", err)
@@ -119,12 +129,16 @@ func (x *exchange) update() {
 }
 
 // serve is Request.Serve.
-func (x *exchange) serve(ctx context.Context, rest int) (kmsg.Response, error) {
-	if x.passed != nil {
+func (x *exchange) serve(ctx context.Context, r *Request) (kmsg.Response, error) {
+	switch {
+	case !r.handled:
+		panic("Request.Serve was called outside of a Handler")
+	case x.passed != nil:
 		panic("Request.Serve was called twice for one request")
 	}
+	x.req.Body = r.Body
 	x.update()
-	a, err := x.run(ctx, rest)
+	a, err := x.run(ctx, r.rest)
 	x.passed = &outcome{err: err}
 	if err != nil {
 		return nil, err

@@ -176,7 +176,21 @@ func TestDownHoldsThePort(t *testing.T) {
 	}
 }
 
-// The heads of a cluster stay the same whoever calls them at once.
+// A bubble may have its broker on a disk.
+func TestBubbleOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mb := brokertest.Start(t, brokertest.Topic("orders", 1), brokertest.Disk())
+		produce(t, client(t, mb), "orders", "a")
+		mb.Kill()
+		mb.Restart()
+		time.Sleep(time.Hour)
+		if got := values(mb, "orders"); got != "a" {
+			t.Errorf("topic orders holds %q", got)
+		}
+	})
+}
+
+// The ends may be called by many at once: they take turns.
 func TestEndsAtOnce(t *testing.T) {
 	mb := brokertest.Start(t, brokertest.Topic("orders", 1))
 	done := make(chan struct{})

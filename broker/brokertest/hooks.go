@@ -22,8 +22,9 @@ type Request struct {
 	// Peer is the client's end of the connection, which tells connections apart.
 	Peer net.Addr
 
-	x    *exchange
-	rest int // Where Serve goes on in the list of hooks.
+	x       *exchange
+	rest    int  // Where Serve goes on in the list of hooks.
+	handled bool // By a Handler, which may call Serve.
 }
 
 // Key is the request's API.
@@ -33,7 +34,7 @@ func (r *Request) Key() kmsg.Key { return kmsg.Key(r.Body.Key()) }
 // looked at, changed and returned. It is nil for a Produce request that wants no
 // answer (acks=0). Serve is for a Handler, once at most.
 func (r *Request) Serve(ctx context.Context) (kmsg.Response, error) {
-	return r.x.serve(ctx, r.rest)
+	return r.x.serve(ctx, r)
 }
 
 // Handler answers requests in the broker's place. It runs on the goroutine of
@@ -111,7 +112,8 @@ func (r Rule) Delay(d time.Duration) *Hook {
 }
 
 // Drop closes the connection in place of an answer; the request is not carried
-// out.
+// out. (franz-go takes a connection that is closed before its first answer for a
+// sign of missing SASL, and gives some requests up then.)
 func (r Rule) Drop() *Hook {
 	return r.add(func(context.Context, *exchange, int) (api.Answer, error) {
 		return api.Answer{None: true, Close: true}, nil
@@ -216,14 +218,15 @@ func (h *Hook) takes(r *Request) bool {
 
 // hooks are those of a cluster, oldest first.
 type hooks struct {
+	// defect fails the test: something is wrong with a hook, or the broker.
+	defect func(format string, args ...any)
+
 	mu struct {
 		sync.Mutex
 
 		list []*Hook // Replaced, not changed.
 	}
 }
-
-func newHooks() *hooks { return new(hooks) }
 
 func (h *hooks) clear() {
 	h.mu.Lock()

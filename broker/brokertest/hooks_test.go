@@ -398,3 +398,50 @@ func TestMaxVersions(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a hook fails the test, though the broker goes on.
+func TestDefectsOfHooks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hook func(*brokertest.Cluster)
+		want string
+	}{
+		"a panic": {
+			func(mb *brokertest.Cluster) { mb.On().Observe(func(*brokertest.Request) { panic("ouch") }) }, "ouch",
+		},
+		"Serve twice": {
+			func(mb *brokertest.Cluster) {
+				mb.On().Handle(func(ctx context.Context, r *brokertest.Request) (kmsg.Response, error) {
+					if _, err := r.Serve(ctx); err != nil {
+						return nil, err
+					}
+					return r.Serve(ctx)
+				})
+			}, "twice",
+		},
+		"Serve by an observer": {
+			func(mb *brokertest.Cluster) {
+				mb.On().Observe(func(r *brokertest.Request) { r.Serve(context.Background()) }) //nolint:errcheck // It panics.
+			}, "outside of a Handler",
+		},
+		"another version": {
+			func(mb *brokertest.Cluster) {
+				mb.On(kmsg.Metadata).Handle(func(_ context.Context, r *brokertest.Request) (kmsg.Response, error) {
+					r.Body.SetVersion(1)
+					return nil, nil
+				})
+			}, "changed the version",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			r := watch(t, func(tb testing.TB) {
+				mb := brokertest.Start(tb)
+				tc.hook(mb)
+				_, _, err = ask(t, mb, topicsNamed())
+			})
+			if err == nil || !r.Failed() || !strings.Contains(r.output(), tc.want) {
+				t.Errorf("the client got %v, and the test said: %s", err, r.output())
+			}
+		})
+	}
+}

@@ -302,6 +302,45 @@ func TestKfakeServeMore(t *testing.T) {
 	})
 }
 
+// Transactions: what is committed is read, what is aborted is not, also when the
+// coordinator is busy with the one before, or the broker is killed within one.
+func TestKfakeTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mb := brokertest.Start(t, brokertest.Topic("orders", 1))
+		busy := mb.On(kmsg.EndTxn, kmsg.AddPartitionsToTxn).Times(3).Fail(kerr.ConcurrentTransactions.Code)
+		cl := client(t, mb, kgo.TransactionalID("waiter"), kgo.DefaultProduceTopic("orders"))
+		for _, tc := range []struct {
+			value string
+			end   kgo.TransactionEndTry
+			kill  bool
+		}{
+			{"a", kgo.TryCommit, false}, {"b", kgo.TryAbort, false}, {"c", kgo.TryCommit, true}, {"d", kgo.TryCommit, false},
+		} {
+			if err := cl.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			produce(t, cl, "orders", tc.value)
+			if tc.kill {
+				mb.Kill()
+				mb.Restart()
+			}
+			if err := cl.EndTransaction(t.Context(), tc.end); err != nil {
+				t.Fatalf("the end of %s: %v", tc.value, err)
+			}
+		}
+		if busy.Count() != 3 {
+			t.Errorf("%d requests met a busy coordinator", busy.Count())
+		}
+		reader := client(t, mb, kgo.ConsumeTopics("orders"), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+		if got := consume(t, reader, 3); strings.Join(got, "") != "acd" {
+			t.Errorf("read %q", got)
+		}
+		if got := values(mb, "orders"); got != "a b c d" {
+			t.Errorf("topic orders holds %q", got)
+		}
+	})
+}
+
 // A batch that is sent again, as after a lost answer, gets the offset that it
 // had: by raw requests, with no client between.
 func TestKfakeDuplicate(t *testing.T) {

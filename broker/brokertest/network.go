@@ -29,7 +29,7 @@ type network interface {
 
 // memory is a network in memory.
 type memory struct {
-	*memnet.Network
+	mem     *memnet.Network
 	at      string
 	severed atomic.Bool
 }
@@ -38,13 +38,13 @@ func newMemory(port int) *memory {
 	if port == 0 {
 		port = 9092
 	}
-	return &memory{Network: memnet.New(), at: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	return &memory{mem: memnet.New(), at: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 }
 
 func (m *memory) addr() string { return m.at }
 
 func (m *memory) listen(network, address string) (net.Listener, error) {
-	return m.Network.Listen(network, address)
+	return m.mem.Listen(network, address)
 }
 
 func (m *memory) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -55,7 +55,7 @@ func (m *memory) dial(ctx context.Context, network, address string) (net.Conn, e
 	if m.severed.Load() {
 		return nil, refused
 	}
-	c, err := m.Network.Dial(ctx, network, address)
+	c, err := m.mem.Dial(ctx, network, address)
 	if err == nil && m.severed.Load() { // Meanwhile: it may have missed the cut.
 		c.Close()
 		return nil, refused
@@ -65,7 +65,7 @@ func (m *memory) dial(ctx context.Context, network, address string) (net.Conn, e
 
 func (m *memory) sever() {
 	m.severed.Store(true)
-	m.Network.Cut(m.at)
+	m.mem.Cut(m.at)
 }
 
 func (m *memory) mend() { m.severed.Store(false) }
@@ -151,7 +151,7 @@ func (s *sockets) rememberLocked(c *net.TCPConn) {
 // reset closes a connection so that its peer sees an error, not an end.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0) //nolint:errcheck // A closed connection needs none.
-	c.Close()
+	c.Close()      //nolint:errcheck // Nor does it need this.
 }
 
 func (s *sockets) sever() {
@@ -172,7 +172,7 @@ func (s *sockets) mend() {
 }
 
 func (s *sockets) close() {
-	s.listener.Close()
+	s.listener.Close() //nolint:errcheck // The port is given up either way.
 	<-s.done
 	s.sever()
 }

@@ -116,7 +116,7 @@ func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 // MaxVersions makes the broker look like an older one: no API is served in a
 // version above what lookup says, and those of which it says false not at all.
 // kversion.V2_8_0().LookupMaxKeyVersion of franz-go is such a lookup.
-func MaxVersions(lookup func(key int16) (max int16, ok bool)) Option {
+func MaxVersions(lookup func(key int16) (highest int16, ok bool)) Option {
 	return func(o *options) { o.versions = lookup }
 }
 

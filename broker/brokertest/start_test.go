@@ -137,14 +137,14 @@ func TestNothingIsShared(t *testing.T) {
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mb := brokertest.Start(t, brokertest.Topic("orders", 1))
-		began, real := time.Now(), mb.Addrs()[0]
+		began := time.Now()
 		produce(t, client(t, mb), "orders", "a")
 		if got := consume(t, client(t, mb, kgo.ConsumeTopics("orders")), 1); got[0] != "a" {
 			t.Errorf("read %q", got)
 		}
 		time.Sleep(time.Hour)
 		if took := time.Since(began); took < time.Hour || took > time.Hour+time.Minute {
-			t.Errorf("an hour took %v at %s", took, real)
+			t.Errorf("an hour took %v", took)
 		}
 	})
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/moldau-broker/moldau/broker/internal/server"
 )
 
-// limited serves no API above the version that max says, and none of which it
+// limited serves no API above the version that highest says, and none of which it
 // says false.
 type limited struct {
-	next server.Handler
-	max  func(key int16) (int16, bool)
+	next    server.Handler
+	highest func(key int16) (int16, bool)
 }
 
 // limit puts MaxVersions before a handler.
-func limit(next server.Handler, max func(key int16) (int16, bool)) server.Handler {
-	if max == nil {
+func limit(next server.Handler, highest func(key int16) (int16, bool)) server.Handler {
+	if highest == nil {
 		return next
 	}
-	return limited{next, max}
+	return limited{next, highest}
 }
 
 // Serve implements server.Handler.
 func (l limited) Serve(ctx context.Context, call *api.Call) (api.Answer, error) {
-	top, ok := l.max(call.Key)
+	top, ok := l.highest(call.Key)
 	isApiVersions := call.Key == int16(kmsg.ApiVersions)
 	switch {
 	case !ok:
@@ -58,7 +58,7 @@ func (l limited) Serve(ctx context.Context, call *api.Call) (api.Answer, error) 
 func (l limited) cap(resp *kmsg.ApiVersionsResponse) {
 	var kept []kmsg.ApiVersionsResponseApiKey
 	for _, k := range resp.ApiKeys {
-		top, ok := l.max(k.ApiKey)
+		top, ok := l.highest(k.ApiKey)
 		if k.MaxVersion = min(k.MaxVersion, top); ok && k.MinVersion <= k.MaxVersion {
 			kept = append(kept, k)
 		}
