@@ -44,9 +44,25 @@ type Builder struct {
 	buf    []byte // The header's place, then records, uncompressed.
 	count  int32
 	last   int32 // Offset delta of the last record.
-	base   int64 // Timestamp of the first record.
+	base   int64 // Timestamp of the first record, or the delete horizon.
 	newest int64 // Largest timestamp.
+
+	horizon bool  // base is the delete horizon.
+	reach   int32 // Least last offset delta of the batch.
 }
+
+// DeleteHorizon sets the time in ms from which on the tombstones or the marker in the
+// batch may go. Compaction sets it, before the first record is appended.
+func (bl *Builder) DeleteHorizon(ms int64) {
+	if bl.count > 0 {
+		panic("BUG: a delete horizon after the first record")
+	}
+	bl.base, bl.horizon = ms, true
+}
+
+// Reach makes the batch span at least up to an offset delta, whatever its last record
+// is: compaction must not move the end of a batch, which is its producer's sequence.
+func (bl *Builder) Reach(offsetDelta int32) { bl.reach = offsetDelta }
 
 // NewBuilder returns an empty builder.
 func NewBuilder(m Meta) *Builder {
@@ -65,7 +81,7 @@ func (bl *Builder) AppendAt(offsetDelta int32, timestampMs int64, key, value []b
 	if offsetDelta <= bl.last {
 		panic(fmt.Sprintf("BUG: offset delta %d after %d", offsetDelta, bl.last))
 	}
-	if bl.count == 0 {
+	if bl.count == 0 && !bl.horizon {
 		bl.base = timestampMs
 	}
 	bl.last = offsetDelta
@@ -99,7 +115,11 @@ func (bl *Builder) Build() Batch {
 		panic(fmt.Sprintf("BUG: batch of %d bytes", len(b)))
 	}
 	bl.buf = nil
-	b.putHeader(bl.meta, bl.last, bl.count, bl.base, bl.newest)
+	b.putHeader(bl.meta, max(bl.last, bl.reach), bl.count, bl.base, bl.newest)
+	if bl.horizon {
+		b.setAttributes(b.Attributes() | attrDeleteHorizon)
+		b.Seal()
+	}
 	return b
 }
 
