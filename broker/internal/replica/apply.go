@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/moldau-broker/moldau/broker/internal/replica/state"
@@ -28,6 +29,7 @@ func (m *Manager) Apply(im *controller.Image, cfg func(topic string) TopicConfig
 		a.delta(d)
 	}
 	m.apply.offset = im.Offset
+	a.flush()
 	return errors.Join(a.errs...)
 }
 
@@ -39,7 +41,28 @@ type applying struct {
 	now time.Time
 	// configs are those that were asked for; the partitions of a topic share one.
 	configs map[string]*TopicConfig
-	errs    []error
+	// unflushed have a new role and records that do not count until they are flushed.
+	unflushed []*Partition
+	errs      []error
+}
+
+// maxFlushes is how many partitions are flushed at once; the disk has its own queue.
+const maxFlushes = 16
+
+// flush makes durable what must be before it counts. Apply waits for it: after a
+// start whoever asks first would else find the end where it was at the last
+// checkpoint, and take that for all there is.
+func (a *applying) flush() {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxFlushes)
+	for _, p := range a.unflushed {
+		slots <- struct{}{}
+		wg.Go(func() {
+			_ = p.flush(a.now) // A failure has taken the replica offline.
+			<-slots
+		})
+	}
+	wg.Wait()
 }
 
 // full takes the image as a whole: at the start, and after images were missed.
@@ -184,7 +207,7 @@ func (a *applying) assign(p *Partition, want *controller.Partition) {
 		Leader: want.Leader, LeaderEpoch: want.LeaderEpoch, PartitionEpoch: want.PartitionEpoch,
 		Replicas: want.Replicas, ISR: want.ISR, Adding: want.Adding,
 	}) {
-		p.flushSoon()
+		a.unflushed = append(a.unflushed, p)
 	}
 	after := p.View()
 	if before.Role == after.Role && before.LeaderEpoch == after.LeaderEpoch {
