@@ -35,12 +35,6 @@ var rooms = map[string][]string{
 	"integration":       {"broker/brokertest"},
 }
 
-// testRooms says what tests of a folder may import besides: the suite is played
-// against a broker in the test's own process.
-var testRooms = map[string][]string{
-	"compat": {"broker"},
-}
-
 // walls forbid single edges inside a room. The reason is printed.
 var walls = []struct {
 	from, to []string
@@ -176,7 +170,7 @@ func againstRooms(f file, imported string) []string {
 	if !ok {
 		return []string{"its folder stands in no room of layering_test.go"}
 	}
-	if within(to, from) || within(to, rooms[from]...) || f.isTest() && slices.Contains(testRooms[from], to) {
+	if within(to, from) || within(to, rooms[from]...) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s may import %v and itself", from, rooms[from])}
@@ -303,8 +297,6 @@ func TestLayeringSeesPlantedViolation(t *testing.T) {
 		"an unknown top folder":               {"util/x.go", module + "/protocol", "in no room"},
 		"the suite imports a cluster":         {"compat/x.go", module + "/broker/brokertest", ""},
 		"the suite imports the broker":        {"compat/x.go", module + "/broker", "compat may import"},
-		"the suite's test may run a broker":   {"compat/x_test.go", module + "/broker", ""},
-		"and does not reach past it":          {"compat/x_test.go", module + "/broker/internal/api", "compat may import"},
 
 		"server reaches past api":           {"broker/internal/server/x.go", module + "/broker/internal/replica", "knows nothing below"},
 		"server imports api":                {"broker/internal/server/x.go", module + "/broker/internal/api", ""},

@@ -1,14 +1,15 @@
 package compat_test
 
 import (
-	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/moldau-broker/moldau/broker"
+	"github.com/moldau-broker/moldau/broker/brokertest"
 	"github.com/moldau-broker/moldau/compat"
 )
 
@@ -18,32 +19,11 @@ func address(t *testing.T) string {
 	if addr := os.Getenv("MOLDAU_COMPAT"); addr != "" {
 		return addr
 	}
-	b, err := broker.New(broker.Config{
-		Dir: t.TempDir(), Listen: "127.0.0.1:0",
-		Settings: map[string]string{"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("the broker ended: %v", err)
-		}
-	})
-	select {
-	case <-b.Ready():
-	case err := <-done:
-		t.Fatalf("the broker did not start: %v", err)
-	}
-	return b.Addr().String()
+	return brokertest.Start(t, brokertest.Config("offsets.topic.num.partitions=4")).Addr()
 }
 
-// TestScenarios plays every scenario that is not slow; with -short, and the slow
-// ones too with MOLDAU_COMPAT_SLOW.
+// TestScenarios plays every scenario that is not slow over sockets, as they are
+// played against Apache Kafka; with MOLDAU_COMPAT_SLOW the slow ones too.
 func TestScenarios(t *testing.T) {
 	r := compat.Runner{
 		Bootstrap: address(t), Parallel: 16,
@@ -55,6 +35,16 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	judge(t, report)
+	_, all := report.Counts()
+	t.Logf("%d passed, %d deviate, %d do not apply, in %v", all.Passed, all.Deviates, all.NotApplicable, time.Since(began))
+	if all.Passed < len(report.Results)/2 {
+		t.Errorf("only %d of %d scenarios passed: the suite tells nothing", all.Passed, len(report.Results))
+	}
+}
+
+// judge fails the test for every scenario that failed.
+func judge(t *testing.T, report *compat.Report) {
 	for _, res := range report.Results {
 		if res.Outcome != compat.Failed {
 			continue
@@ -65,11 +55,24 @@ func TestScenarios(t *testing.T) {
 		}
 		t.Errorf("%s: %s\n%s%s", res.ID, res.Says, res.Why, wire.String())
 	}
-	_, all := report.Counts()
-	t.Logf("%d passed, %d deviate, %d do not apply, in %v", all.Passed, all.Deviates, all.NotApplicable, time.Since(began))
-	if all.Passed < len(report.Results)/2 {
-		t.Errorf("only %d of %d scenarios passed: the suite tells nothing", all.Passed, len(report.Results))
-	}
+}
+
+// TestSlowScenarios plays in a bubble, where a session times out in no time, what
+// is slow elsewhere.
+func TestSlowScenarios(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mb := brokertest.Start(t)
+		slow := slices.DeleteFunc(compat.Scenarios(), func(s compat.Scenario) bool { return !s.Slow })
+		r := compat.Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}
+		report, err := r.Run(t.Context(), slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Results) == 0 {
+			t.Fatal("no scenario is slow")
+		}
+		judge(t, report)
+	})
 }
 
 // TestScenariosAreWellFormed holds the list to its own rules.

@@ -137,10 +137,7 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	limited, cancel := context.WithTimeout(ctx, s.limit())
 	defer cancel()
 	began := time.Now()
-	t := &T{
-		target: target, id: s.ID, ctx: limited,
-		prefix: "compat-" + target.run + "-" + strconv.FormatInt(target.serial.Add(1), 10),
-	}
+	t := newT(limited, target, s.ID)
 	if f := t.guarded(s.Run); f != nil {
 		res.Outcome, res.Why = Failed, f.text
 		if f.notApplicable {
@@ -162,6 +159,13 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	t.ctx = last
 	t.end()
 	return res
+}
+
+func newT(ctx context.Context, target *target, id string) *T {
+	return &T{
+		target: target, id: id, ctx: ctx,
+		prefix: "compat-" + target.run + "-" + strconv.FormatInt(target.serial.Add(1), 10),
+	}
 }
 
 // guarded runs f and returns how it ended early, if it did.
