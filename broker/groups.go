@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -34,6 +35,7 @@ type groupPlane struct {
 var _ api.Groups = (*groupPlane)(nil)
 
 func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupPlane {
+	policy := strings.ToLower(s.values("group.consumer.migration.policy"))
 	cfg := group.Config{
 		InitialRebalanceDelay:  s.values.Millis("group.initial.rebalance.delay.ms"),
 		MinSession:             s.values.Millis("group.min.session.timeout.ms"),
@@ -48,6 +50,8 @@ func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupP
 			HeartbeatInterval: s.values.Millis("group.consumer.heartbeat.interval.ms"),
 			MaxSize:           int(s.values.Int("group.consumer.max.size")),
 			Assignors:         nonEmpty(config.SplitList(s.values("group.consumer.assignors"))),
+			Upgrade:           policy == "bidirectional" || policy == "upgrade",
+			Downgrade:         policy == "bidirectional" || policy == "downgrade",
 			RegexRefresh:      group.DefaultConfig().Consumer.RegexRefresh,
 		},
 		Logger: log,

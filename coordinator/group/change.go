@@ -3,6 +3,7 @@ package group
 import (
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -16,6 +17,8 @@ type modern struct {
 	// with; 0: none since the load.
 	hashedAt int64
 	regexes  resolving
+	// told holds the members of the classic protocol that were told to join again.
+	told map[string]struct{}
 }
 
 // change is one step of a consumer group: what it was, what it will be when the
@@ -26,12 +29,15 @@ type change struct {
 	now     *consumers
 	drafted bool // now is a copy, which may be changed.
 	records []coordinator.Record
+	replies []coordinator.Reply
 	timers  []coordinator.Timer
 	sends   []any
 	// hashedAt is that of modern, after the step.
 	hashedAt int64
 	// resubscribed says that the member now subscribes to something else.
 	resubscribed bool
+	// noAssign leaves the group without a new target: it ends as a consumer group.
+	noAssign bool
 }
 
 // edit begins a step of a group.
@@ -54,14 +60,14 @@ func (s *Shard) consumerGroup(id string, joins bool) (*change, *refusal) {
 		return s.edit(newGroup(id, s.nowMs())), nil
 	case g.consumers != nil:
 		return s.edit(g), nil
-	case !joins || g.state != empty:
+	case !joins:
 		return nil, refuse(kerr.GroupIDNotFound, "Group %s is not a consumer group.", id)
+	case g.state != empty:
+		return s.upgrade(g)
 	}
 	ch := s.edit(g)
 	ch.write(groupTombstone(id))
-	for _, member := range sortedKeys(g.pendingJoin) {
-		ch.timers = append(ch.timers, coordinator.Timer{Key: timerKey{sessionTimer, id, member}})
-	}
+	ch.cancelClassic()
 	return ch, nil
 }
 
@@ -89,6 +95,7 @@ func (ch *change) draft() *consumers {
 func (ch *change) apply() {
 	s := ch.s
 	s.write(ch.records...)
+	s.eff.Replies = append(s.eff.Replies, ch.replies...)
 	s.eff.Timers = append(s.eff.Timers, ch.timers...)
 	s.eff.Sends = append(s.eff.Sends, ch.sends...)
 	g, before := ch.g, ch.g.modern
@@ -157,7 +164,7 @@ func (ch *change) bump(must bool) {
 
 // assign makes a new target if the group's epoch asks for one.
 func (ch *change) assign() {
-	if ch.now.assignmentEpoch >= ch.now.epoch {
+	if ch.now.assignmentEpoch >= ch.now.epoch || ch.noAssign {
 		return
 	}
 	d := ch.draft()
@@ -228,11 +235,11 @@ func (ch *change) reconcile(m *consumer, owned assign.Partitions) (*consumer, *r
 	ch.write(currentRecord(ch.g.id, next))
 	key := timerKey{revokeTimer, ch.g.id, next.id}
 	switch {
-	case next.classic != nil: // It has other limits.
+	case next.classic != nil: // It has to join again in time, and to sync.
 	case next.state == unrevoked:
-		ch.timers = append(ch.timers, coordinator.Timer{Key: key, At: ch.s.now.Add(millis(next.rebalanceMs))})
+		ch.setTimer(key, millis(next.rebalanceMs))
 	default:
-		ch.timers = append(ch.timers, coordinator.Timer{Key: key})
+		ch.cancelTimer(key)
 	}
 	return next, nil
 }
@@ -261,9 +268,25 @@ func (ch *change) replace(old *consumer, id string) *consumer {
 	return &m
 }
 
+func (ch *change) setTimer(key timerKey, d time.Duration) {
+	ch.timers = append(ch.timers, coordinator.Timer{Key: key, At: ch.s.now.Add(d)})
+}
+
+func (ch *change) cancelTimer(key timerKey) {
+	ch.timers = append(ch.timers, coordinator.Timer{Key: key})
+}
+
+// forgetTimer cancels the timer of a member that has joined again.
+func (ch *change) forgetTimer(key timerKey) {
+	delete(ch.g.modern.told, key.member)
+	ch.cancelTimer(key)
+}
+
+// cancelTimers cancels all timers of a member that goes.
 func (ch *change) cancelTimers(id string) {
-	for _, kind := range []timerKind{sessionTimer, revokeTimer} {
-		ch.timers = append(ch.timers, coordinator.Timer{Key: timerKey{kind, ch.g.id, id}})
+	ch.forgetTimer(timerKey{joinTimer, ch.g.id, id})
+	for _, kind := range []timerKind{sessionTimer, revokeTimer, syncTimer} {
+		ch.cancelTimer(timerKey{kind, ch.g.id, id})
 	}
 }
 

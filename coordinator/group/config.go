@@ -59,6 +59,8 @@ func DefaultConfig() Config {
 			HeartbeatInterval: 5 * time.Second,
 			MaxSize:           math.MaxInt32,
 			Assignors:         []string{assign.UniformName, assign.RangeName},
+			Upgrade:           true,
+			Downgrade:         true,
 			RegexRefresh:      10 * time.Minute,
 		},
 		Logger: slog.New(slog.DiscardHandler),
@@ -80,6 +82,10 @@ type ConsumerConfig struct {
 	// if they ask for none. Default uniform and range. Kafka's
 	// group.consumer.assignors, without assignors of the user's own.
 	Assignors []string
+	// Upgrade and Downgrade say whether a classic group becomes one of the consumer
+	// protocol when somebody joins by it, and a classic one again when no such member
+	// is left. Default both. Kafka's group.consumer.migration.policy.
+	Upgrade, Downgrade bool
 	// RegexRefresh is after what time the topics that regular expressions match are
 	// looked up again, even if the cluster has not changed. Default 10 min. Kafka's
 	// group.consumer.regex.refresh.interval.ms.

@@ -125,6 +125,17 @@ func (c *consumers) state() string {
 // reached says whether a member has all that the target of an epoch gives it.
 func (m *consumer) reached(epoch int32) bool { return m.state == settled && m.epoch == epoch }
 
+// holds is what a member may be reading: what it is still to give up, too.
+func (m *consumer) holds() assign.Partitions {
+	has := m.assigned.Clone()
+	for topic, list := range m.revoking {
+		for _, n := range list {
+			has.Add(topic, n)
+		}
+	}
+	return has
+}
+
 // static finds the member that holds an instance id.
 func (c *consumers) static(instance *string) *consumer {
 	if instance == nil {

@@ -110,6 +110,10 @@ func (s *Shard) consumerIsHere(rq Request, req *kmsg.ConsumerGroupHeartbeatReque
 	if err != nil {
 		return err
 	}
+	if was.classic != nil { // It has changed over, and need not join or sync.
+		ch.forgetTimer(timerKey{joinTimer, req.Group, m.id})
+		ch.cancelTimer(timerKey{syncTimer, req.Group, m.id})
+	}
 	ch.apply()
 	s.setTimer(timerKey{sessionTimer, req.Group, m.id}, s.consumerSession(req.Group))
 
@@ -243,6 +247,10 @@ func (s *Shard) consumerLeaves(req *kmsg.ConsumerGroupHeartbeatRequest, resp *km
 // fence removes a member: what it had is for the others.
 func (s *Shard) fence(g *group, members ...*consumer) {
 	ch := s.edit(g)
+	if ch.mayDowngrade(0, members...) {
+		ch.downgrade("the last member of the consumer protocol is gone", members...)
+		return
+	}
 	ch.remove(members...)
 	ch.apply()
 }
@@ -254,6 +262,8 @@ func (s *Shard) consumerTimer(g *group, k timerKey) {
 		s.consumerExpired(g, k.member)
 	case revokeTimer:
 		s.revocationExpired(g, k.member)
+	case joinTimer, syncTimer:
+		s.stepExpired(g, k.member)
 	}
 	if undo := s.undo; undo != nil {
 		s.undo = func(code int16, err error) {
@@ -280,6 +290,16 @@ func (s *Shard) revocationExpired(g *group, id string) {
 	if m := g.consumers.members[id]; m != nil && m.state == unrevoked {
 		s.cfg.Logger.Info("member did not give up its partitions in time", slog.String("group", g.id),
 			slog.String("member", id), slog.Int("epoch", int(m.epoch)))
+		s.fence(g, m)
+	}
+}
+
+// stepExpired is called when a member of the classic protocol had its time to join
+// again, or to sync.
+func (s *Shard) stepExpired(g *group, id string) {
+	delete(g.modern.told, id)
+	if m := g.consumers.members[id]; m != nil {
+		s.cfg.Logger.Info("member did not join or sync in time", slog.String("group", g.id), slog.String("member", id))
 		s.fence(g, m)
 	}
 }

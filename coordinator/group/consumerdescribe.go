@@ -39,18 +39,11 @@ func (s *Shard) describeConsumerGroup(c *consumers, og *kmsg.ConsumerGroupDescri
 	og.AssignorName = c.assignor(s.cfg.Consumer.Assignors[0])
 	for _, id := range sortedKeys(c.members) {
 		m := c.members[id]
-		// What it is still to give up it may be reading.
-		has := m.assigned.Clone()
-		for topic, list := range m.revoking {
-			for _, n := range list {
-				has.Add(topic, n)
-			}
-		}
 		om := kmsg.ConsumerGroupDescribeResponseGroupMember{
 			MemberID: id, InstanceID: m.instance, RackID: m.rack, MemberEpoch: m.epoch,
 			ClientID: m.clientID, ClientHost: m.clientHost,
 			SubscribedTopics: m.topics, SubscribedTopicRegex: &m.regex,
-			Assignment: s.describeAssignment(has), TargetAssignment: s.describeAssignment(c.target[id]),
+			Assignment: s.describeAssignment(m.holds()), TargetAssignment: s.describeAssignment(c.target[id]),
 			MemberType: memberIsConsumer,
 		}
 		if m.classic != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
@@ -27,6 +28,7 @@ type client struct {
 	epoch    int32
 	owned    assign.Partitions
 	fresh    bool // What it says of itself, and has, must be sent.
+	classic  bool // It speaks the classic protocol; fresh: it has to join.
 }
 
 // consumerWorld is a group of clients that is driven at random.
@@ -112,13 +114,93 @@ func (w *consumerWorld) subscribe(t *rapid.T, c *client) {
 	c.fresh = true
 }
 
+// joinClassic makes a client that speaks the classic protocol, if there are
+// consumers to join.
+func (w *consumerWorld) joinClassic(t *rapid.T) {
+	if !w.hasConsumers() {
+		return
+	}
+	w.made++
+	c := &client{id: fmt.Sprintf("d%d", w.made), classic: true, fresh: true}
+	c.topics = pick(t, "topics", []string{"a"}, []string{"b", "a"})
+	w.clients = append(w.clients, c)
+	w.beat(t, c)
+}
+
+func (w *consumerWorld) hasConsumers() bool {
+	g := w.machine.Shard().(*Shard).groups["g"]
+	return g != nil && g.consumers != nil && len(g.consumers.members) > 0
+}
+
 // beat is a heartbeat of a client, whose answer may be lost.
 func (w *consumerWorld) beat(t *rapid.T, c *client) {
 	lost := rapid.IntRange(0, 5).Draw(t, "lost") == 0
 	w.heartbeat(c, lost)
 }
 
+// classicBeat is what a client of the classic protocol does in place of a heartbeat
+// of the new one. When the group has become a classic one, it vanishes: the classic
+// protocol has a world of its own.
+func (w *consumerWorld) classicBeat(c *client, lost bool) {
+	if !w.hasConsumers() {
+		w.clients = slices.DeleteFunc(w.clients, func(x *client) bool { return x == c })
+		return
+	}
+	if !c.fresh {
+		req := kmsg.NewPtrHeartbeatRequest()
+		req.Version, req.Group, req.MemberID, req.Generation = 4, "g", c.id, c.epoch
+		if resp, ok := w.ask(req).(*kmsg.HeartbeatResponse); ok && !lost {
+			w.heard(c, resp.ErrorCode)
+		}
+		return
+	}
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Version, join.Group, join.MemberID, join.ProtocolType = 9, "g", c.id, consumerProtocol
+	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = 30000, 20000
+	said := kmsg.NewConsumerMemberMetadata()
+	said.Version, said.Topics = 1, c.topics
+	for _, topic := range c.owned.Topics() {
+		said.OwnedPartitions = append(said.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: topicName(topic), Partitions: c.owned[topic]})
+	}
+	join.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: said.AppendTo(nil)}}
+	joined, ok := w.ask(join).(*kmsg.JoinGroupResponse)
+	if lost || !ok || !w.heard(c, joined.ErrorCode) {
+		return
+	}
+	c.epoch = joined.Generation
+	sync := kmsg.NewPtrSyncGroupRequest()
+	sync.Version, sync.Group, sync.MemberID, sync.Generation = 5, "g", c.id, c.epoch
+	sync.ProtocolType, sync.Protocol = joined.ProtocolType, joined.Protocol
+	synced, ok := w.ask(sync).(*kmsg.SyncGroupResponse)
+	if !ok || !w.heard(c, synced.ErrorCode) {
+		return
+	}
+	var a kmsg.ConsumerMemberAssignment
+	must(a.ReadFrom(synced.MemberAssignment))
+	c.owned, c.fresh = make(assign.Partitions), false
+	for _, t := range a.Topics {
+		c.owned[topicID(t.Topic)] = t.Partitions
+	}
+}
+
+// heard says whether a classic client may go on; if not, it has to join, and has
+// lost what it had unless it is only told to.
+func (w *consumerWorld) heard(c *client, code int16) bool {
+	if code == 0 {
+		return true
+	}
+	c.fresh = true
+	if code != kerr.RebalanceInProgress.Code {
+		c.owned = nil
+	}
+	return false
+}
+
 func (w *consumerWorld) heartbeat(c *client, lost bool) {
+	if c.classic {
+		w.classicBeat(c, lost)
+		return
+	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Version, req.Group, req.MemberID, req.InstanceID, req.MemberEpoch = 1, "g", c.id, c.instance, c.epoch
 	req.RebalanceTimeoutMillis = -1
@@ -163,6 +245,13 @@ func (w *consumerWorld) some(t *rapid.T) *client {
 func (w *consumerWorld) leave(t *rapid.T) {
 	c := w.some(t)
 	if c == nil || c.epoch <= 0 {
+		return
+	}
+	if c.classic {
+		req := kmsg.NewPtrLeaveGroupRequest()
+		req.Version, req.Group, req.Members = 5, "g", []kmsg.LeaveGroupRequestMember{{MemberID: c.id}}
+		w.ask(req)
+		w.clients = slices.DeleteFunc(w.clients, func(x *client) bool { return x == c })
 		return
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
@@ -225,10 +314,10 @@ func (w *consumerWorld) actions() map[string]func(*rapid.T) {
 		}
 	}
 	return map[string]func(*rapid.T){
-		"join": w.join, "beat": beat, "beat again": beat, "and again": beat, "leave": w.leave, "stray": w.stray,
+		"join": w.join, "join classic": w.joinClassic, "beat": beat, "beat again": beat, "and again": beat, "leave": w.leave, "stray": w.stray,
 		"resolve": w.resolve, "change": seldom(w.change),
 		"subscribe": seldom(func(t *rapid.T) {
-			if c := w.some(t); c != nil {
+			if c := w.some(t); c != nil && !c.classic {
 				w.subscribe(t, c)
 				w.beat(t, c)
 			}
@@ -276,6 +365,9 @@ func (w *consumerWorld) check(t *rapid.T) {
 		if m == nil {
 			continue // It is out, and has the session time to find out.
 		}
+		if c.classic && c.fresh {
+			continue // It may have been out, and joins under its old id as if it were new.
+		}
 		for topic, list := range c.owned {
 			for _, n := range list {
 				if !m.assigned.Has(topic, n) && !m.revoking.Has(topic, n) {
@@ -289,7 +381,7 @@ func (w *consumerWorld) check(t *rapid.T) {
 // converge lets everybody heartbeat until nothing changes any more.
 func (w *consumerWorld) converge(t *rapid.T) {
 	for range 30 {
-		for _, c := range w.clients {
+		for _, c := range slices.Clone(w.clients) {
 			w.heartbeat(c, false)
 			w.check(t)
 		}

@@ -18,7 +18,9 @@
 // say so (change.go, consumerrecords.go), and takes the member one step nearer to
 // what it is meant to read (reconcile.go). What is meant is decided by package
 // assign; what patterns match is looked up outside (regex.go). The cluster's topics
-// come with each request, as an image that never changes (cluster.go).
+// come with each request, as an image that never changes (cluster.go). A group
+// changes from one protocol to the other while it runs (convert.go); until all of
+// its consumers have, the others speak the classic protocol in it (classicmember.go).
 //
 // Begin with shard.go, then classic.go and join.go, or consumer.go and
 // consumerbeat.go.

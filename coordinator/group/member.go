@@ -23,6 +23,8 @@ func (s *Shard) heartbeat(t coordinator.Ticket, req *kmsg.HeartbeatRequest) {
 		resp.ErrorCode = kerr.InvalidGroupID.Code
 	case g == nil:
 		resp.ErrorCode = kerr.UnknownMemberID.Code
+	case g.consumers != nil:
+		resp.ErrorCode = s.beatConsumer(g, req)
 	default:
 		resp.ErrorCode = s.beat(g, req)
 	}
@@ -57,10 +59,16 @@ func (s *Shard) leave(t coordinator.Ticket, req *kmsg.LeaveGroupRequest) {
 		leaving = []kmsg.LeaveGroupRequestMember{{MemberID: req.MemberID}}
 	}
 	g := s.groups[req.Group]
+	var codes []int16
+	if g != nil && g.consumers != nil {
+		codes = s.leaveConsumers(g, leaving)
+	}
 	left := false
-	for _, l := range leaving {
+	for i, l := range leaving {
 		code := kerr.UnknownMemberID.Code
-		if g != nil {
+		if codes != nil {
+			code = codes[i]
+		} else if g != nil {
 			code = s.leaveOne(g, l)
 		}
 		left = left || code == 0
@@ -73,7 +81,7 @@ func (s *Shard) leave(t coordinator.Ticket, req *kmsg.LeaveGroupRequest) {
 		})
 	}
 	s.reply(t, resp)
-	if !left {
+	if !left || codes != nil {
 		return
 	}
 	switch g.state {

@@ -63,7 +63,7 @@ func (n *names) short(s string) string {
 	})
 }
 
-var shortID = regexp.MustCompile(`^(.*-)([0-9]+)$`)
+var shortID = regexp.MustCompile(`^(.*-|)([0-9]+)$`)
 
 // long is the member id that is shown as s.
 func (n *names) long(s string) string {
@@ -192,12 +192,20 @@ func (p *parser) join(group string) kmsg.Request {
 	return req
 }
 
-// subscription is a consumer's metadata for the topics "a+b"; "!" is damage.
+// subscription is a consumer's metadata for the topics "a+b", and what it has:
+// "a|a/0+1". "!" is damage.
 func subscription(topics string) []byte {
 	if topics == "!" {
 		return []byte{0, 1, 0, 0, 0, 9}
 	}
 	m := kmsg.NewConsumerMemberMetadata()
+	topics, owned, has := strings.Cut(topics, "|")
+	if has {
+		m.Version = 1
+		for _, t := range new(parser).ownedTopics(strings.ReplaceAll(owned, ";", ",")) {
+			m.OwnedPartitions = append(m.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: topicName(t.TopicID), Partitions: t.Partitions})
+		}
+	}
 	if topics != "" {
 		m.Topics = strings.Split(topics, "+")
 	}
@@ -213,11 +221,28 @@ func (p *parser) sync(group string) kmsg.Request {
 	}
 	for _, a := range p.list("assign") {
 		id, parts, _ := strings.Cut(a, ":")
+		assignment := []byte(parts)
+		if parts, ok := strings.CutPrefix(parts, "@"); ok {
+			assignment = p.assignment(parts)
+		}
 		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{
-			MemberID: p.ids.long(id), MemberAssignment: []byte(parts),
+			MemberID: p.ids.long(id), MemberAssignment: assignment,
 		})
 	}
 	return req
+}
+
+// assignment is a consumer's assignment "a/0+1;b/0", with user data if it ends in !.
+func (p *parser) assignment(parts string) []byte {
+	a := kmsg.NewConsumerMemberAssignment()
+	parts, custom := strings.CutSuffix(parts, "!")
+	if custom {
+		a.UserData = []byte("x")
+	}
+	for _, t := range p.ownedTopics(strings.ReplaceAll(parts, ";", ",")) {
+		a.Topics = append(a.Topics, kmsg.ConsumerMemberAssignmentTopic{Topic: topicName(t.TopicID), Partitions: t.Partitions})
+	}
+	return a.AppendTo(nil)
 }
 
 func (p *parser) leave(group string) kmsg.Request {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -180,7 +181,8 @@ const (
 )
 
 // timerKey is the key of a shard's timers. group is empty for those that are the
-// shard's own, member for all but sessionTimer and revokeTimer.
+// shard's own, member for those that are a group's: joinTimer and syncTimer are a
+// classic group's, but a member's where it is in a group of consumers.
 type timerKey struct {
 	kind          timerKind
 	group, member string
@@ -192,9 +194,9 @@ func (k timerKey) String() string {
 	case sessionTimer:
 		return "session/" + k.group + "/" + k.member
 	case joinTimer:
-		return "join/" + k.group
+		return strings.TrimSuffix("join/"+k.group+"/"+k.member, "/")
 	case syncTimer:
-		return "sync/" + k.group
+		return strings.TrimSuffix("sync/"+k.group+"/"+k.member, "/")
 	case topicsTimer:
 		return "topics"
 	case revokeTimer:

@@ -25,8 +25,12 @@ func (s *Shard) sync(t coordinator.Ticket, req *kmsg.SyncGroupRequest) {
 	case req.Group == "":
 		s.reply(t, syncFailure(w, kerr.InvalidGroupID.Code))
 		return
-	case g == nil || g.state == empty:
+	case g == nil || g.consumers == nil && g.state == empty:
 		s.reply(t, syncFailure(w, kerr.UnknownMemberID.Code))
+		return
+	}
+	if g.consumers != nil {
+		s.syncConsumer(t, req, g)
 		return
 	}
 	if code := g.validateSync(req); code != 0 {

@@ -12,40 +12,40 @@ func coordinatorTable() []*Def {
 			Doc: "How long it waits between two such questions.",
 		},
 		{
-			Name: "group.consumer.assignors", Type: List, Default: "uniform,range",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.assignors", Type: List, Default: "uniform,range", Class: Works,
+			Doc: "The assignors that members of consumer groups may ask for; the first is the default. Only uniform and range are known.",
 		},
 		{
-			Name: "group.consumer.heartbeat.interval.ms", Type: Int, Default: "5000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.heartbeat.interval.ms", Type: Int, Default: "5000", Class: Works, check: atLeast(1),
+			Doc: "How often members of consumer groups are told to send heartbeats.",
 		},
 		{
-			Name: "group.consumer.max.heartbeat.interval.ms", Type: Int, Default: "15000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.max.heartbeat.interval.ms", Type: Int, Default: "15000", Class: Works, check: atLeast(1),
+			Doc: "The longest heartbeat interval that may be set for a single consumer group.",
 		},
 		{
-			Name: "group.consumer.max.session.timeout.ms", Type: Int, Default: "60000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.max.session.timeout.ms", Type: Int, Default: "60000", Class: Works, check: atLeast(1),
+			Doc: "The longest session timeout that may be set for a single consumer group.",
 		},
 		{
-			Name: "group.consumer.max.size", Type: Int, Default: "2147483647",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.max.size", Type: Int, Default: "2147483647", Class: Works, check: atLeast(1),
+			Doc: "The most members that a consumer group may have.",
 		},
 		{
-			Name: "group.consumer.migration.policy", Type: String, Default: "bidirectional",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.migration.policy", Type: String, Default: "bidirectional", Class: Works,
+			Doc: "Whether classic groups become consumer groups when a member of the new protocol joins, and classic ones again when the last has gone: bidirectional, upgrade, downgrade or disabled.",
 		},
 		{
-			Name: "group.consumer.min.heartbeat.interval.ms", Type: Int, Default: "5000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.min.heartbeat.interval.ms", Type: Int, Default: "5000", Class: Works, check: atLeast(1),
+			Doc: "The shortest heartbeat interval that may be set for a single consumer group.",
 		},
 		{
-			Name: "group.consumer.min.session.timeout.ms", Type: Int, Default: "45000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.min.session.timeout.ms", Type: Int, Default: "45000", Class: Works, check: atLeast(1),
+			Doc: "The shortest session timeout that may be set for a single consumer group.",
 		},
 		{
-			Name: "group.consumer.session.timeout.ms", Type: Int, Default: "45000",
-			Doc: "Setting of KIP-848 consumer groups, which are not served yet.",
+			Name: "group.consumer.session.timeout.ms", Type: Int, Default: "45000", Class: Works, check: atLeast(1),
+			Doc: "After how long without a heartbeat a member of a consumer group is removed.",
 		},
 		{
 			Name: "group.coordinator.append.linger.ms", Type: Int, Default: "-1",

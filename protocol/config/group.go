@@ -8,16 +8,16 @@ func Group(name string) (*Def, bool) { d, ok := groupDefs.byName[name]; return d
 // Groups lists the group settings by name.
 func Groups() []*Def { return groupDefs.sorted }
 
-// groupTable lists Kafka 4.2's group settings. They belong to the group types
-// of KIP-848, KIP-932 and KIP-1071, which are not served yet.
+// groupTable lists Kafka 4.2's group settings. Those of share and streams groups
+// (KIP-932 and KIP-1071) are for what is not served yet.
 func groupTable() []*Def {
 	return []*Def{
 		{
-			Name: "consumer.heartbeat.interval.ms", Type: Int, Default: "5000", check: atLeast(1),
+			Name: "consumer.heartbeat.interval.ms", Type: Int, Default: "5000", Class: Works, check: atLeast(1),
 			Doc: "How often the members of a consumer group send heartbeats.",
 		},
 		{
-			Name: "consumer.session.timeout.ms", Type: Int, Default: "45000", check: atLeast(1),
+			Name: "consumer.session.timeout.ms", Type: Int, Default: "45000", Class: Works, check: atLeast(1),
 			Doc: "After how long without a heartbeat a member of a consumer group is removed.",
 		},
 		{
