@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/bench"
 	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 )
 
@@ -23,6 +24,7 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(serveCommand(), versionCommand())
 	root.AddCommand(cli.Commands()...)
+	root.AddCommand(bench.Command())
 	return root
 }
 
