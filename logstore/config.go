@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/moldau-broker/moldau/logstore/compact"
 )
 
 // Config sets the limits of one log. The zero value of a field means its default,
@@ -36,6 +38,22 @@ type Config struct {
 	// the log start go.
 	Delete, Compact bool
 
+	// MinCleanableRatio is how much of a compacted log must be new for a round of
+	// compaction: more than this share, from 0 to 1. Default 0.5; negative for Kafka's 0.
+	// Kafka's min.cleanable.dirty.ratio.
+	MinCleanableRatio float64
+	// MinCompactionLag is how old the newest record of a segment must be to be compacted.
+	// Kafka's min.compaction.lag.ms.
+	MinCompactionLag time.Duration
+	// MaxCompactionLag is after how long a record is compacted whatever the ratio, as long
+	// as it is not in the newest segment, which is closed when it is that old. Default:
+	// never. Kafka's max.compaction.lag.ms.
+	MaxCompactionLag time.Duration
+	// DeleteRetention is how long a tombstone, or the marker of a transaction of which
+	// nothing is left, stays after it was compacted for the first time. Default 24 hours.
+	// Kafka's delete.retention.ms.
+	DeleteRetention time.Duration
+
 	// FlushMessages is after how many records Appended.FlushDue asks for a Flush.
 	// Default: never. Kafka's flush.messages.
 	FlushMessages int64
@@ -62,6 +80,8 @@ func (c Config) withDefaults() Config {
 	c.IndexIntervalBytes = or(c.IndexIntervalBytes, 4096)
 	c.RetentionBytes = or(c.RetentionBytes, -1)
 	c.RetentionAge = or(c.RetentionAge, 7*24*time.Hour)
+	c.MinCleanableRatio = or(c.MinCleanableRatio, 0.5)
+	c.DeleteRetention = or(c.DeleteRetention, 24*time.Hour)
 	c.FlushMessages = or(c.FlushMessages, math.MaxInt64)
 	c.FileDeleteDelay = or(c.FileDeleteDelay, time.Minute)
 	c.ProducerIDExpiry = or(c.ProducerIDExpiry, 24*time.Hour)
@@ -74,6 +94,20 @@ func or[T comparable](v, def T) T {
 		return def
 	}
 	return v
+}
+
+// cleanRules are the settings that say when the log is compacted.
+func (c *Config) cleanRules() compact.Rules {
+	return compact.Rules{MinRatio: max(c.MinCleanableRatio, 0), MinLag: c.MinCompactionLag, MaxLag: c.MaxCompactionLag}
+}
+
+// rollAge is how far the timestamps in a segment may lie apart. A compacted log closes
+// its segments so that what is in them can be compacted in time.
+func (c *Config) rollAge() time.Duration {
+	if c.Compact && c.MaxCompactionLag > 0 {
+		return min(c.SegmentAge, c.MaxCompactionLag)
+	}
+	return c.SegmentAge
 }
 
 // Validate reports every field that is out of range, not just the first.

@@ -222,6 +222,7 @@ func (l *Log) lowerFlushed(offset int64) error {
 	l.sync.mu.Lock()
 	l.sync.flushed.Store(min(l.sync.flushed.Load(), offset))
 	l.sync.mu.Unlock()
+	l.lowerCleaned(offset)
 	l.mu.Lock()
 	l.mu.unflushed, l.mu.dirtySince = 0, time.Time{}
 	l.mu.Unlock()

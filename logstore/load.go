@@ -16,7 +16,7 @@ import (
 
 // points is what the store's checkpoints tell of a log.
 type points struct {
-	start, flushed, hw int64 // 0 if they tell nothing.
+	start, flushed, hw, cleaned int64 // 0 if they tell nothing.
 }
 
 // load opens the segments of a log whose directory is there. After an unclean stop it

@@ -43,6 +43,9 @@ type Log struct {
 	closed atomic.Bool // No more changes: the store was closed or the log deleted.
 	due    atomic.Bool // Maintain may have something to do: see maintain.
 
+	cleaned atomic.Int64 // Compaction has seen what lies below. Changed under mu.
+	damaged atomic.Bool  // Compaction found bytes that are no batch, and leaves the log alone.
+
 	// writer orders the changes of the files. Unlike mu it is held over system calls:
 	// the owner's and those of Maintain must not mix. Readers and Flush never take it.
 	writer struct {
@@ -65,7 +68,8 @@ type Log struct {
 		producers   *producer.State
 		epochs      checkpoint.Epochs
 		recent      recent
-		unstable    Mark // The place of the first unstable offset that was asked last.
+		unstable    Mark // The place of the first unstable offset that was asked last,
+		located     bool // if there was one since the log was cut last.
 		topicID     [16]byte
 		unflushed   int64     // Records appended since a flush was asked for.
 		dirtySince  time.Time // When the oldest of them was appended; zero if none.
@@ -113,7 +117,7 @@ func (s *state) limit(i int, mark Mark) int64 {
 	case seg.Base() < mark.Segment:
 		return seg.Size()
 	case seg.Base() == mark.Segment:
-		return mark.Position
+		return min(mark.Position, seg.Size()) // A mark may be older than a compaction.
 	default:
 		return 0
 	}
@@ -145,7 +149,7 @@ func (l *Log) publish(change func(*state)) {
 			at = Mark{Offset: missing, Segment: -1} // Nothing can be read up to it.
 		}
 		l.mu.Lock()
-		l.mu.unstable = at
+		l.mu.unstable, l.mu.located = at, true
 		l.mu.Unlock()
 	}
 }
@@ -162,12 +166,12 @@ func (l *Log) stableLocked(s *state) (missing int64, ok bool) {
 	if first >= s.hw.Offset {
 		return 0, true
 	}
-	if l.mu.unstable.Offset != first || l.mu.unstable == (Mark{}) {
+	if !l.mu.located || l.mu.unstable.Offset != first {
 		at, ok := l.mu.recent.at(first)
 		if !ok {
 			return first, false
 		}
-		l.mu.unstable = at
+		l.mu.unstable, l.mu.located = at, true
 	}
 	s.stable = l.mu.unstable
 	return 0, true

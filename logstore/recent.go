@@ -37,6 +37,12 @@ func (r *recent) cut(offset int64) {
 	r.batches = r.batches[:i]
 }
 
+// drop forgets the batches below offset: they lie elsewhere now.
+func (r *recent) drop(offset int64) {
+	i := sort.Search(len(r.batches), func(i int) bool { return r.batches[i].Offset >= offset })
+	r.batches = append([]place(nil), r.batches[i:]...)
+}
+
 // clear forgets everything and gives the memory back.
 func (r *recent) clear() { r.batches = nil }
 

@@ -20,7 +20,7 @@ func (l *Log) rollDue(now time.Time, x extent) (bool, error) {
 		return false, nil
 	}
 	waited, err := active.Waited(x.newest, now)
-	return waited > cfg.SegmentAge-l.writer.jitter, err
+	return waited > cfg.rollAge()-l.writer.jitter, err
 }
 
 // maxRelative is how far above a segment's base an offset in it may lie: indexes hold

@@ -29,6 +29,13 @@ func (l *Log) settle(entries []fs.DirEntry) error {
 			return err
 		}
 	}
+	if len(plan.remove) > 0 && len(plan.adopt) > 0 {
+		// A source that came back when its replacement has the final name would stand in
+		// the log beside it.
+		if err := l.fs.SyncDir(l.Dir()); err != nil {
+			return err
+		}
+	}
 	for _, name := range plan.adopt {
 		if err := l.fs.Rename(l.join(name), l.join(strings.TrimSuffix(name, segment.SwapSuffix))); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -115,6 +116,9 @@ type Store struct {
 		*rand.Rand
 	}
 	upkeep upkeep
+
+	cleanerSecret  [16]byte               // See compact.NewMap.
+	writtenCleaned map[partitionKey]int64 // What the cleaner's checkpoint says. The cleaner's own.
 	// pointsFile orders writes of the recovery point and log start checkpoints, and is
 	// held over them. It knows what is in them: what stands above the truth would make a
 	// start after a crash skip or drop what is there.
@@ -149,6 +153,8 @@ func Open(o Options) (*Store, error) {
 	s := &Store{opt: o, fs: o.FS, dir: o.Dir, logger: o.Logger, metrics: o.Metrics, brokerEpoch: -1}
 	s.pool = segment.NewPool(o.FS, o.MaxFiles, o.MaxMaps)
 	s.random.Rand = o.Rand
+	binary.NativeEndian.PutUint64(s.cleanerSecret[:], o.Rand.Uint64())
+	binary.NativeEndian.PutUint64(s.cleanerSecret[8:], o.Rand.Uint64())
 	s.mu.logs = make(map[partitionKey]*Log)
 	if err := makeDir(s.fs, s.dir); err != nil {
 		return nil, &NotWritableError{s.dir, err}
@@ -211,6 +217,7 @@ func (s *Store) read() error {
 		checkpoint.RecoveryPoints: func(p *points) *int64 { return &p.flushed },
 		checkpoint.LogStarts:      func(p *points) *int64 { return &p.start },
 		checkpoint.HighWatermarks: func(p *points) *int64 { return &p.hw },
+		checkpoint.Cleaned:        func(p *points) *int64 { return &p.cleaned },
 	} {
 		list, err := checkpoint.ReadOffsets(s.fs, s.path(file))
 		if err != nil {

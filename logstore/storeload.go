@@ -116,6 +116,7 @@ func (s *Store) loadOne(key partitionKey, cfg func(string, int32, [16]byte) (Con
 	}
 	l := s.newLog(key.topic, key.partition, c)
 	l.mu.topicID = id
+	l.cleaned.Store(s.points[key].cleaned)
 	l.begin(s.now())
 	var err error
 	if known {

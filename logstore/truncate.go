@@ -91,7 +91,7 @@ func (l *Log) forgetAbove(offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.recent.cut(offset)
-	l.mu.unstable = Mark{}
+	l.mu.located = false
 	if l.mu.epochs.CutEnd(offset) {
 		l.mu.epochsDirty = true
 	}
@@ -116,7 +116,7 @@ func (l *Log) restart(now time.Time, start int64) error {
 	l.writer.tail = start
 	l.mu.Lock()
 	l.mu.recent.clear()
-	l.mu.unstable = Mark{}
+	l.mu.located = false
 	if len(l.mu.epochs) > 0 {
 		l.mu.epochs, l.mu.epochsDirty = nil, true
 	}

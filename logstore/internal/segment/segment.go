@@ -151,6 +151,8 @@ func (s *Segment) Sane(thorough bool) error {
 	switch {
 	case !s.offsets.exists:
 		return errors.New("offset index is missing")
+	case !s.times.exists:
+		return errors.New("time index is missing")
 	case s.offsets.stored%offsetEntryBytes != 0:
 		return fmt.Errorf("offset index has %d bytes, not a multiple of %d", s.offsets.stored, offsetEntryBytes)
 	case s.times.stored%timeEntryBytes != 0:

@@ -1,0 +1,239 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/moldau-broker/moldau/logstore/producer"
+	"github.com/moldau-broker/moldau/logstore/vfs"
+	"github.com/moldau-broker/moldau/protocol/batch"
+	"github.com/moldau-broker/moldau/protocol/codec"
+)
+
+// table is a compacted topic as its writer sees it: every record ever written.
+type table struct {
+	rows    []row
+	aborted map[string]bool // Transactions.
+	txn     map[int64]string
+	count   int
+}
+
+type row struct {
+	offset     int64
+	key, value string
+	txn        string // Empty if of none.
+}
+
+// draw is where choices come from: chance with a seed, or rapid.
+type draw func(n int) int
+
+// newTable returns a table without rows.
+func newTable() *table { return &table{aborted: map[string]bool{}, txn: map[int64]string{}} }
+
+// append adds a batch of some kind to the log and the table.
+func (m *table) append(t testing.TB, l *Log, pick draw) {
+	t.Helper()
+	m.count++
+	value := fmt.Sprint("v", m.count)
+	meta := plainMeta
+	meta.Codec = codec.Codec(pick(5))
+	pid := int64(-1)
+	if kind := pick(10); kind < 4 {
+		pid = int64(kind % 2) // 0 is idempotent, 1 transactional.
+		meta.ProducerID, meta.ProducerEpoch, meta.BaseSequence = pid, 0, 0
+		for _, e := range l.Producers() {
+			if e.ProducerID == pid {
+				meta.BaseSequence = e.LastSequence + 1
+			}
+		}
+		meta.Transactional = pid == 1
+		if pid == 1 && m.txn[pid] != "" && pick(2) == 0 {
+			commit := pick(2) == 0
+			m.aborted[m.txn[pid]] = !commit
+			delete(m.txn, pid)
+			mustAppend(t, l, marker(pid, 0, commit, t0))
+			return
+		}
+		if pid == 1 && m.txn[pid] == "" {
+			m.txn[pid] = value
+		}
+	}
+	bl := batch.NewBuilder(meta)
+	for i := range 1 + pick(4) {
+		r := row{l.End().Offset + int64(i), fmt.Sprint("k", pick(6)), value, ""}
+		if pick(4) == 0 {
+			r.value = ""
+		}
+		if meta.Transactional {
+			r.txn = m.txn[pid]
+		}
+		v := []byte(r.value)
+		if r.value == "" {
+			v = nil
+		}
+		bl.Append(t0.UnixMilli()+int64(m.count), []byte(r.key), v, batch.Header{Key: []byte("of"), Value: []byte(r.key + r.value)})
+		m.rows = append(m.rows, r)
+	}
+	mustAppend(t, l, bl.Build())
+}
+
+// latest is what a consumer that reads from start on must end up with.
+func (m *table) latest(start int64) map[string]string {
+	values := make(map[string]string)
+	for _, r := range m.rows {
+		switch {
+		case r.offset < start || m.aborted[r.txn]:
+		case r.value == "":
+			delete(values, r.key)
+		default:
+			values[r.key] = r.value
+		}
+	}
+	return values
+}
+
+// TestCompactModel works on a log in all ways beside compaction: whatever was done, a
+// consumer that reads it from its start sees the latest value of every key, and the
+// producers are those that wrote.
+func TestCompactModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg := compacted
+		cfg.DeleteRetention = rapid.SampledFrom([]time.Duration{1, time.Hour}).Draw(rt, "delete retention")
+		cfg.SegmentBytes = rapid.Int64Range(400, 1500).Draw(rt, "segment bytes")
+		disk, m := vfs.NewMem(), newTable()
+		s, l := openLog(t, disk, cfg)
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "pick") }
+		check := func() {
+			if diff := cmp.Diff(m.latest(l.Start()), latest(t, l)); diff != "" {
+				rt.Fatalf("values (-written +read)\n%s", diff)
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"append": func(*rapid.T) { m.append(t, l, pick) },
+			"append many": func(*rapid.T) {
+				for range 10 {
+					m.append(t, l, pick)
+				}
+			},
+			"commit": func(*rapid.T) { commitAll(l) },
+			"compact": func(*rapid.T) {
+				s.compactAll(context.Background(), CleanerConfig{MapBytes: int64(24 * (1 + pick(12)))}.withDefaults())
+			},
+			"delete records": func(*rapid.T) {
+				if hw := l.HighWatermark().Offset; pick(4) == 0 {
+					if err := l.AdvanceStart(l.Start() + int64(pick(int(hw-l.Start())+1))); err != nil {
+						rt.Fatal(err)
+					}
+				}
+			},
+			"maintain": func(*rapid.T) {
+				if err := s.Maintain(t0.Add(time.Duration(m.count) * time.Hour)); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"restart": func(*rapid.T) {
+				before := l.Producers()
+				if pick(2) == 0 {
+					closeStore(t, s)
+				} else if err := s.Abandon(); err != nil { // kill -9: the page cache survives.
+					rt.Fatal(err)
+				}
+				s, l = openLog(t, disk, cfg)
+				if diff := cmp.Diff(before, l.Producers()); diff != "" {
+					rt.Fatalf("producers (-before +after)\n%s", diff)
+				}
+			},
+			"": func(*rapid.T) { check() },
+		})
+		closeStore(t, s)
+		if l.onDisk.Load() {
+			if err := Verify(disk, l.Dir(), false); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestCrashWhileCompacting cuts the power before every call that changes the disk while
+// a log is compacted, in every way that the model of the disk knows. Each future must
+// open with the old segments or the new, with every key and producer, and go on.
+func TestCrashWhileCompacting(t *testing.T) {
+	for seed := *crashSeed; seed < *crashSeed+1+uint64(*crashOps/100); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		disk, m := vfs.NewMem(), newTable()
+		fault := vfs.NewFault(disk)
+		cfg := compacted
+		cfg.DeleteRetention, cfg.FileDeleteDelay = 1, 1
+		s, l := openLog(t, fault, cfg)
+		cuts := 0
+		for round := range 2 {
+			for range 25 {
+				m.append(t, l, rng.IntN)
+			}
+			if err := l.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			commitAll(l)
+			want, producers, end := m.latest(0), l.Producers(), l.End().Offset
+			fault.Hook(func(e vfs.Event) {
+				if !e.Mutates() {
+					return
+				}
+				for _, mode := range vfs.CrashModes() {
+					cuts++
+					after := disk.Crash(rand.New(rand.NewPCG(rng.Uint64(), 0)), mode)
+					inspectFuture(t, fmt.Sprintf("seed %d, round %d, %v, before %v %s", seed, round, mode, e.Op, e.Path),
+						after, cfg, want, producers, end)
+				}
+			})
+			compactNow(s)
+			if err := s.Maintain(t0.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			fault.Hook(nil)
+			if got := l.cleaned.Load(); got == 0 || got > l.Stable().Offset {
+				t.Errorf("compacted up to %d of %d", got, l.Stable().Offset)
+			}
+		}
+		closeStore(t, s)
+		if cuts < 300 {
+			t.Errorf("the power was cut %d times", cuts)
+		}
+	}
+}
+
+// inspectFuture opens what a power cut left.
+func inspectFuture(t *testing.T, where string, disk *vfs.Mem, cfg Config, want map[string]string, producers []producer.Entry, end int64) {
+	t.Helper()
+	s, err := tryOpen(disk, cfg)
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	l, ok := s.Log("t", 0)
+	if !ok || l.End().Offset != end || l.Start() != 0 {
+		t.Fatalf("%s: log is there: %v", where, ok)
+	}
+	if diff := cmp.Diff(want, latest(t, l)); diff != "" {
+		t.Fatalf("%s: values (-want +got)\n%s", where, diff)
+	}
+	if diff := cmp.Diff(producers, l.Producers()); diff != "" {
+		t.Fatalf("%s: producers (-want +got)\n%s", where, diff)
+	}
+	l.SetHighWatermark(math.MaxInt64)
+	compactNow(s) // What was interrupted is done again.
+	if got := latest(t, l); !maps.Equal(want, got) {
+		t.Fatalf("%s: after another round %v, want %v", where, got, want)
+	}
+	closeStore(t, s)
+	if err := Verify(disk, l.Dir(), false); err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+}
