@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/bits"
 )
 
 // sizeBytes is the length of the size before a frame.
@@ -25,7 +26,8 @@ var ErrFrameEnd = errors.New("the frame ends too early")
 // (Begin, Peek, Skip).
 //
 // It holds no buffer while the peer is silent: the first bytes of a frame
-// arrive in a small array, and memory is borrowed once they are there. A buffer
+// arrive in a small array, of 4 KiB at most where frames have been as large, and
+// memory is borrowed once they are there. A buffer
 // of 64 KiB is had for the asking; from there it grows fourfold at a time, when
 // it is full, so a peer that announces a large frame holds no more than that or
 // four times what it has really sent.
@@ -36,6 +38,7 @@ type Reader struct {
 	pool    *Pool
 	reserve Reserve
 	small   [512]byte // Enough for most requests without records.
+	first   []byte    // Where a frame's first bytes arrive: small, or what prefer made.
 
 	buf  *Buffer // Borrowed; nil while nothing is buffered.
 	r, w int     // buf.B[r:w] has arrived and is not taken.
@@ -54,7 +57,9 @@ func NewReader(src io.Reader, pool *Pool, reserve Reserve) *Reader {
 	if reserve == nil {
 		reserve = func(int) error { return nil }
 	}
-	return &Reader{src: src, pool: pool, reserve: reserve}
+	f := &Reader{src: src, pool: pool, reserve: reserve}
+	f.first = f.small[:]
+	return f
 }
 
 // Buffered is how many bytes have arrived that no frame was taken from.
@@ -106,7 +111,18 @@ func (f *Reader) Begin(l Limits, authenticated bool) (key int16, err error) {
 	}
 	f.r += sizeBytes
 	f.left = int(size)
+	f.prefer(sizeBytes + f.left)
 	return key, nil
+}
+
+// prefer makes the next frame of n bytes arrive with one read. Whoever sends one
+// record a request sends frames of nearly the same size again and again; a
+// second read for each costs a tenth of what serving it does. Larger frames need
+// further reads anyhow.
+func (f *Reader) prefer(n int) {
+	if len(f.first) < n && n <= SmallBuffer {
+		f.first = make([]byte, 1<<bits.Len(uint(n-1)))
+	}
 }
 
 // Left is how much of the frame is not skipped.
@@ -211,10 +227,10 @@ func (f *Reader) fill(n int) error {
 		return f.err
 	}
 	if f.buf == nil {
-		got, err := f.src.Read(f.small[:])
+		got, err := f.src.Read(f.first)
 		if got > 0 {
 			f.buf = f.pool.Get(SmallBuffer)
-			f.r, f.w = 0, copy(f.buf.B, f.small[:got])
+			f.r, f.w = 0, copy(f.buf.B, f.first[:got])
 		}
 		return f.note(got, err)
 	}

@@ -206,6 +206,48 @@ func TestReaderReserves(t *testing.T) {
 	}
 }
 
+// countedReads gives a frame a read, as a client that waits for its answers does,
+// and counts the reads.
+type countedReads struct {
+	frame, rest []byte
+	reads       int
+}
+
+func (c *countedReads) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		c.rest = c.frame
+	}
+	c.reads++
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// TestReaderLearnsFrameSize wants one read for each frame but the first of a
+// stream of alike small ones, and little memory for it.
+func TestReaderLearnsFrameSize(t *testing.T) {
+	for name, tc := range map[string]struct{ size, reads, holds int }{
+		"smaller than the array":     {400, 10, 512},
+		"a record of a KiB":          {1100, 11, 2048},
+		"the largest that is learnt": {SmallBuffer - sizeBytes, 11, SmallBuffer},
+		"larger ones are not":        {SmallBuffer, 20, 512},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := &countedReads{frame: frameOf(tc.size, 1)}
+			r := NewReader(src, new(Pool), nil)
+			for range 10 {
+				frame, err := r.Next(Limits{}.WithDefaults(), true)
+				if err != nil || !bytes.Equal(frame, src.frame[sizeBytes:]) {
+					t.Fatalf("%d bytes, %v", len(frame), err)
+				}
+			}
+			if src.reads != tc.reads || len(r.first) != tc.holds {
+				t.Errorf("%d reads, %d bytes held; want %d, %d", src.reads, len(r.first), tc.reads, tc.holds)
+			}
+		})
+	}
+}
+
 func TestReaderUnread(t *testing.T) {
 	stream := frameOf(20, 1)
 	r := NewReader(bytes.NewReader(stream[1:]), new(Pool), nil)
