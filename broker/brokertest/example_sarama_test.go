@@ -17,13 +17,13 @@ func TestExampleSarama(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close() //nolint:errcheck // The test is over.
+	defer client.Close()
 
 	producer, err := sarama.NewSyncProducerFromClient(client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer producer.Close() //nolint:errcheck // The test is over.
+	defer producer.Close()
 	tea := &sarama.ProducerMessage{Topic: "orders", Value: sarama.StringEncoder("tea")}
 	if _, _, err := producer.SendMessage(tea); err != nil {
 		t.Fatal(err)
@@ -33,12 +33,12 @@ func TestExampleSarama(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer consumer.Close() //nolint:errcheck // The test is over.
+	defer consumer.Close()
 	partition, err := consumer.ConsumePartition("orders", 0, sarama.OffsetOldest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer partition.Close() //nolint:errcheck // The test is over.
+	defer partition.Close()
 	if got := <-partition.Messages(); string(got.Value) != "tea" {
 		t.Errorf("read: %s", got.Value)
 	}

@@ -342,8 +342,8 @@ func TestWaitingHooks(t *testing.T) {
 		if err := <-ended; err == nil {
 			t.Error("the handler's context has not ended")
 		}
-		go ask(t, mb, topicsNamed("orders"))          //nolint:errcheck // It fails.
-		go ask(t, mb, kmsg.NewPtrListGroupsRequest()) //nolint:errcheck // It fails.
+		go ask(t, mb, topicsNamed("orders"))
+		go ask(t, mb, kmsg.NewPtrListGroupsRequest())
 		time.Sleep(time.Second / 2)
 		mb.Stop()
 		if took := time.Since(began); took > time.Minute {
@@ -420,7 +420,7 @@ func TestDefectsOfHooks(t *testing.T) {
 		},
 		"Serve by an observer": {
 			func(mb *brokertest.Cluster) {
-				mb.On().Observe(func(r *brokertest.Request) { r.Serve(context.Background()) }) //nolint:errcheck // It panics.
+				mb.On().Observe(func(r *brokertest.Request) { r.Serve(context.Background()) })
 			}, "outside of a Handler",
 		},
 		"another version": {

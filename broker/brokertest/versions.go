@@ -28,11 +28,11 @@ func limit(next server.Handler, highest func(key int16) (int16, bool)) server.Ha
 // Serve implements server.Handler.
 func (l limited) Serve(ctx context.Context, call *api.Call) (api.Answer, error) {
 	top, ok := l.highest(call.Key)
-	isApiVersions := call.Key == int16(kmsg.ApiVersions)
+	asksVersions := call.Key == int16(kmsg.ApiVersions)
 	switch {
 	case !ok:
 		return api.Answer{}, &api.UnsupportedError{Key: call.Key, Version: call.Version, Min: -1, Max: -1}
-	case call.Version > top && isApiVersions:
+	case call.Version > top && asksVersions:
 		resp := kmsg.NewPtrApiVersionsResponse()
 		resp.ErrorCode = kerr.UnsupportedVersion.Code
 		k := kmsg.NewApiVersionsResponseApiKey()
@@ -43,7 +43,7 @@ func (l limited) Serve(ctx context.Context, call *api.Call) (api.Answer, error) 
 		return api.Answer{}, &api.UnsupportedError{Key: call.Key, Version: call.Version, Max: top}
 	}
 	a, err := l.next.Serve(ctx, call)
-	if err != nil || !isApiVersions {
+	if err != nil || !asksVersions {
 		return a, err
 	}
 	resp, _, err := decodeAnswer(call, a)
