@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -35,6 +36,9 @@ type txnPlane struct {
 	// ids takes a run of producer ids, of which none was used before.
 	ids     func(ctx context.Context, count int32) (first int64, n int32, err error)
 	markers *markerPost
+	// count is how many partitions the topic of transactions had when it was seen
+	// first. More of them would send ids to shards that know nothing of them.
+	count atomic.Pointer[partitionCount]
 
 	ctx  context.Context // Ends when the broker stops.
 	stop context.CancelFunc
@@ -66,14 +70,26 @@ func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Log
 	return t
 }
 
+// partitionCount is how many partitions a topic has.
+type partitionCount struct {
+	topic [16]byte
+	n     int32
+}
+
 // partitionOf is the partition of __transaction_state that a transactional id
-// belongs to.
+// belongs to. Partitions that are added while the broker runs do not count, as in
+// Kafka: the ids stay where they are.
 func (t *txnPlane) partitionOf(id string) int32 {
-	n := int32(t.settings.values.Int("transaction.state.log.num.partitions"))
-	if topic, ok := t.control.image.Load().Topic(transactionsTopic); ok {
-		n = int32(len(topic.Partitions))
+	topic, ok := t.control.image.Load().Topic(transactionsTopic)
+	if !ok {
+		return coordinator.Partition(id, int32(t.settings.values.Int("transaction.state.log.num.partitions")))
 	}
-	return coordinator.Partition(id, n)
+	known := t.count.Load()
+	if known == nil || known.topic != topic.ID {
+		known = &partitionCount{topic.ID, int32(len(topic.Partitions))}
+		t.count.Store(known)
+	}
+	return coordinator.Partition(id, known.n)
 }
 
 // Ask implements api.Transactions.

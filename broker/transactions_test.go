@@ -3,7 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/moldau-broker/moldau/broker/internal/memnet"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 )
 
@@ -34,9 +39,8 @@ func transact(t *testing.T, cl *kgo.Client, topic string, commit bool, values ..
 	}
 }
 
-// committed reads values with read_committed until it has n of them, and waits a
-// while for more.
-func committed(t *testing.T, w *world, topic string, n int) (values []string) {
+// committed reads what committed readers see, until nothing has come for a while.
+func committed(t *testing.T, w *world, topic string) (values []string) {
 	t.Helper()
 	cl := w.client(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	defer cl.Close()
@@ -66,7 +70,7 @@ func TestTransactions(t *testing.T) {
 		transact(t, p, "lines", true, "a", "b")
 		transact(t, p, "lines", false, "c", "d")
 		transact(t, p, "lines", true, "e")
-		wantValues(t, committed(t, w, "lines", 3), "a", "b", "e")
+		wantValues(t, committed(t, w, "lines"), "a", "b", "e")
 		// A new producer of the same id takes over, and aborts what is open.
 		if err := p.BeginTransaction(); err != nil {
 			t.Fatal(err)
@@ -79,7 +83,7 @@ func TestTransactions(t *testing.T) {
 		if err := p.EndTransaction(t.Context(), kgo.TryCommit); err == nil {
 			t.Error("the old producer committed")
 		}
-		wantValues(t, committed(t, w, "lines", 4), "a", "b", "e", "f")
+		wantValues(t, committed(t, w, "lines"), "a", "b", "e", "f")
 		p.Close()
 		q.Close()
 		w.end()
@@ -103,40 +107,67 @@ func TestTransactionTimesOut(t *testing.T) {
 		q.Close()
 		p.Close()
 		time.Sleep(31 * time.Second)
-		wantValues(t, committed(t, w, "lines", 1), "0")
+		wantValues(t, committed(t, w, "lines"), "0")
 		w.end()
 	})
 }
 
 // TestTransactionsSurvive: what was decided is carried out after a restart, and an
-// open transaction is still open.
+// open transaction is still open, however the broker ended.
 func TestTransactionsSurvive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := vfs.NewMem()
-		w := start(t, disk, txnSettings)
-		p := w.client(kgo.TransactionalID("t"))
-		transact(t, p, "lines", true, "a")
-		if err := p.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Value: []byte("b")}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		w.end()
-		w = start(t, disk, txnSettings)
-		defer w.end()
-		for id, st := range listTransactions(t, w) {
-			if id != "t" || st != "Ongoing" {
-				t.Errorf("%s is %s", id, st)
+	for name, tc := range map[string]struct {
+		flush string
+		crash vfs.CrashMode
+		clean bool
+	}{
+		"clean stop": {clean: true},
+		"kill -9":    {crash: vfs.CrashKeepAll},
+		"power cut":  {crash: vfs.CrashLoseAll, flush: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := maps.Clone(txnSettings)
+			if tc.flush != "" {
+				settings["log.flush.interval.messages"] = tc.flush
 			}
-		}
-		wantValues(t, committed(t, w, "lines", 1), "a")
-		p.Close()
-		q := w.client(kgo.TransactionalID("t"))
-		transact(t, q, "lines", true, "c")
-		wantValues(t, committed(t, w, "lines", 2), "a", "c")
-		q.Close()
-	})
+			synctest.Test(t, func(t *testing.T) {
+				disk := vfs.NewMem()
+				w := start(t, disk, settings)
+				var network atomic.Pointer[memnet.Network] // That of the broker of the day.
+				network.Store(w.net)
+				p := w.client(kgo.TransactionalID("t"), kgo.Dialer(func(ctx context.Context, proto, host string) (net.Conn, error) {
+					return network.Load().Dial(ctx, proto, host)
+				}))
+				transact(t, p, "lines", true, "a")
+				transact(t, p, "lines", false, "not this")
+				if err := p.BeginTransaction(); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Value: []byte("b")}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				if !tc.clean {
+					disk = disk.Crash(rand.New(rand.NewPCG(1, 2)), tc.crash)
+				}
+				w.end()
+				w = start(t, disk, settings)
+				defer w.end()
+				network.Store(w.net)
+				if got := listTransactions(t, w); got["t"] != "Ongoing" {
+					t.Errorf("transactions are %v", got)
+				}
+				wantValues(t, committed(t, w, "lines"), "a")
+				// The same producer goes on where it was, for all that it knows.
+				if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Value: []byte("c")}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+					t.Fatal(err)
+				}
+				wantValues(t, committed(t, w, "lines"), "a", "b", "c")
+				p.Close()
+			})
+		})
+	}
 }
 
 func listTransactions(t *testing.T, w *world) map[string]string {
@@ -178,7 +209,7 @@ func TestDeletedTopicInTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 		transact(t, p, "kept", true, "y")
-		wantValues(t, committed(t, w, "kept", 2), "x", "y")
+		wantValues(t, committed(t, w, "kept"), "x", "y")
 		p.Close()
 		w.end()
 	})
@@ -205,7 +236,7 @@ func TestConsumeTransformProduce(t *testing.T) {
 			}
 			s.Close()
 		}
-		got := committed(t, w, "out", 10)
+		got := committed(t, w, "out")
 		if len(got) != 10 || got[0] != "0 commit=true" {
 			t.Errorf("out holds %q", got)
 		}
