@@ -91,6 +91,10 @@ func (l *Log) flushTo(target int64, active bool) error {
 			<-done
 			continue
 		}
+		if active && l.sync.flushed.Load() >= target {
+			l.sync.mu.Unlock() // Another sync has ended since it was looked at above.
+			break
+		}
 		l.sync.mu.running, l.sync.mu.done = true, make(chan struct{})
 		l.sync.mu.Unlock()
 
