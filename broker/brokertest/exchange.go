@@ -34,6 +34,10 @@ func (h *hooked) Serve(ctx context.Context, call *api.Call) (api.Answer, error) 
 	if len(list) == 0 {
 		return h.next.Serve(ctx, call)
 	}
+	call, err := arrived(call)
+	if err != nil {
+		return api.Answer{}, err
+	}
 	body, err := decodeRequest(call)
 	if err != nil { // The broker knows best what is to be said to that.
 		return h.next.Serve(ctx, call)
@@ -160,6 +164,28 @@ func (x *exchange) answer(resp kmsg.Response) api.Answer {
 	}
 	return encodeAnswer(x.call, resp)
 }
+
+// arrived waits for a body that comes in pieces, and gives the call with all of
+// it: hooks see whole requests.
+func arrived(call *api.Call) (*api.Call, error) {
+	if call.Stream == nil {
+		return call, nil
+	}
+	whole := *call
+	whole.Stream, whole.Body = nil, make([]byte, 0, call.Stream.Left())
+	for call.Stream.Left() > 0 {
+		piece, err := call.Stream.Peek(min(call.Stream.Left(), pieceBytes))
+		if err != nil {
+			return nil, err
+		}
+		whole.Body = append(whole.Body, piece...)
+		call.Stream.Skip(len(piece))
+	}
+	return &whole, nil
+}
+
+// pieceBytes is how much of a large request is taken at a time.
+const pieceBytes = 64 << 10
 
 // decodeRequest reads the body of a call.
 func decodeRequest(call *api.Call) (req kmsg.Request, err error) {

@@ -299,6 +299,30 @@ func TestProduceWithoutAnswer(t *testing.T) {
 	})
 }
 
+// A large Produce reaches the broker in pieces, and hooks as a whole.
+func TestHooksOnLargeRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 5 << 20
+		mb := brokertest.Start(t, brokertest.Topic("orders", 1, "max.message.bytes=8000000"))
+		seen := make(chan int, 10)
+		mb.On(kmsg.Produce).Times(1).Fail(kerr.NotLeaderForPartition.Code)
+		mb.On(kmsg.Produce).Observe(func(r *brokertest.Request) {
+			seen <- len(r.Body.(*kmsg.ProduceRequest).Topics[0].Partitions[0].Records)
+		})
+		mb.On(kmsg.Produce).Handle(func(ctx context.Context, r *brokertest.Request) (kmsg.Response, error) { return r.Serve(ctx) })
+		cl := client(t, mb, kgo.ProducerBatchMaxBytes(8_000_000), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		for range 2 {
+			produce(t, cl, "orders", strings.Repeat("t", size))
+			if n := <-seen; n < size {
+				t.Errorf("the hook saw %d bytes", n)
+			}
+		}
+		if got := mb.Records("orders"); len(got) != 2 || len(got[1].Value) != size {
+			t.Errorf("%d records", len(got))
+		}
+	})
+}
+
 // A consumer reads on over every kind of fault in its fetches.
 func TestFaultyFetches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
