@@ -37,7 +37,13 @@ const memAddr = "127.0.0.1:9092"
 // start runs a broker until the test's end or end.
 func start(t *testing.T, disk *vfs.Mem, settings map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, net: memnet.New(), disk: disk, log: &logLines{}, done: make(chan error, 1)}
+	return startOn(t, memnet.New(), disk, settings)
+}
+
+// startOn is start on a network where the broker's clients may be already.
+func startOn(t *testing.T, net *memnet.Network, disk *vfs.Mem, settings map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, net: net, disk: disk, log: &logLines{}, done: make(chan error, 1)}
 	all := map[string]string{"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
 	for k, v := range settings {
 		all[k] = v
