@@ -74,7 +74,7 @@ func (s *Segment) ready() error {
 
 // note adds the batch h at pos to the indexes, if it is time for an entry.
 func (s *Segment) note(h batch.Batch, pos int64) {
-	last, ts := h.LastOffset(), h.MaxTimestamp()
+	last, ts := h.LastOffset(), newestOf(h)
 	if pos == 0 {
 		s.firstTime = optionalInt64{ts, true}
 	}
@@ -91,6 +91,15 @@ func (s *Segment) note(h batch.Batch, pos int64) {
 		s.sinceEntry = 0
 	}
 	s.sinceEntry += int64(h.Size())
+}
+
+// newestOf returns the newest timestamp of a record in a batch. One that compaction has
+// emptied still tells of what it held; an entry for that would lead to no record.
+func newestOf(h batch.Batch) int64 {
+	if h.Count() == 0 {
+		return NoTimestamp
+	}
+	return h.MaxTimestamp()
 }
 
 // noteTime adds an entry to the time index unless there is none newer to tell.

@@ -82,8 +82,8 @@ func (s *Segment) reloadNewest() error {
 		if err != nil {
 			return err
 		}
-		if h.MaxTimestamp() > ts {
-			ts, offset = h.MaxTimestamp(), h.LastOffset()
+		if newestOf(h) > ts {
+			ts, offset = newestOf(h), h.LastOffset()
 		}
 		pos += int64(h.Size())
 	}
