@@ -61,7 +61,7 @@ var walls = []struct {
 		"partitions and the metadata quorum are neighbours that meet in broker",
 	},
 	{
-		[]string{"logstore/producer", "logstore/vfs", "logstore/internal"},
+		[]string{"logstore/compact", "logstore/producer", "logstore/vfs", "logstore/internal"},
 		[]string{"logstore"},
 		"the parts of the log store do not know the whole",
 	},
@@ -103,6 +103,7 @@ var pure = []string{
 	"coordinator/txn",
 	"broker/internal/quota",
 	"broker/internal/replica/state", "broker/internal/session",
+	"logstore/compact",
 	"logstore/producer",
 }
 

@@ -305,6 +305,7 @@ func (r *running) join(ctx context.Context) error {
 	}
 	r.loops.Go(func() { r.member.keepAlive(lctx) })
 	r.loops.Go(func() { r.replicas.Run(lctx) })
+	r.loops.Go(func() { r.compact(lctx) })
 	r.loops.Go(func() { r.snapshots(lctx) })
 	r.await("groups and transactions")
 	if err := r.groups.runtime.Ready(ctx); err != nil {

@@ -161,7 +161,7 @@ func topicTable() []*Def {
 			Doc: "The level used when the broker compresses with zstd.", check: between(-131072, 22),
 		},
 		{
-			Name: DeleteRetentionMs, Type: Long, Default: "86400000", Class: Inert, Synonyms: cleanerName(DeleteRetentionMs),
+			Name: DeleteRetentionMs, Type: Long, Default: "86400000", Class: Works, Synonyms: cleanerName(DeleteRetentionMs),
 			Doc: "How long a tombstone of a compacted topic stays readable.", check: atLeast(0),
 		},
 		{
@@ -200,7 +200,7 @@ func topicTable() []*Def {
 			Doc: "What tiered storage keeps locally, by age; -2 follows retention.ms.", check: atLeast(-2),
 		},
 		{
-			Name: MaxCompactionLagMs, Type: Long, Default: maxLong, Class: Inert, Synonyms: cleanerName(MaxCompactionLagMs),
+			Name: MaxCompactionLagMs, Type: Long, Default: maxLong, Class: Works, Synonyms: cleanerName(MaxCompactionLagMs),
 			Doc: "The longest time a record may stay uncompacted.", check: atLeast(1),
 		},
 		{
@@ -229,12 +229,12 @@ func topicTable() []*Def {
 			check:    oneOf("CreateTime", "LogAppendTime"),
 		},
 		{
-			Name: MinCleanableDirtyRatio, Type: Double, Default: "0.5", Class: Inert,
+			Name: MinCleanableDirtyRatio, Type: Double, Default: "0.5", Class: Works,
 			Synonyms: cleanerName("min.cleanable.ratio"),
 			Doc:      "How much of a log must be uncompacted before the cleaner looks at it.", check: between(0, 1),
 		},
 		{
-			Name: MinCompactionLagMs, Type: Long, Default: "0", Class: Inert, Synonyms: cleanerName(MinCompactionLagMs),
+			Name: MinCompactionLagMs, Type: Long, Default: "0", Class: Works, Synonyms: cleanerName(MinCompactionLagMs),
 			Doc: "The shortest time a record stays uncompacted.", check: atLeast(0),
 		},
 		{

@@ -42,6 +42,9 @@ func ConfigOf(v config.Values) TopicConfig {
 			RetentionAge:       atLeastOne(v.Millis(config.RetentionMs)),
 			Delete:             has("delete"),
 			Compact:            has("compact"),
+			MinCleanableRatio:  ratio(v.Float(config.MinCleanableDirtyRatio)),
+			MinCompactionLag:   v.Millis(config.MinCompactionLagMs),
+			DeleteRetention:    atLeastOne(v.Millis(config.DeleteRetentionMs)),
 			FlushMessages:      v.Int(config.FlushMessages),
 			FileDeleteDelay:    atLeastOne(v.Millis(config.FileDeleteDelayMs)),
 			Preallocate:        v.Bool(config.Preallocate),
@@ -59,6 +62,9 @@ func ConfigOf(v config.Values) TopicConfig {
 	if d := v.Millis(config.FlushMs); d < math.MaxInt64 {
 		c.Log.FlushInterval = atLeastOne(d)
 	}
+	if d := v.Millis(config.MaxCompactionLagMs); d < math.MaxInt64 {
+		c.Log.MaxCompactionLag = d
+	}
 	c.Rules.Recompress, c.Rules.Codec, c.Rules.Level = compression(v)
 	return c
 }
@@ -70,6 +76,14 @@ func atLeastOne[T ~int64](n T) T {
 		return 1
 	}
 	return n
+}
+
+// ratio keeps a setting of zero from meaning the default.
+func ratio(r float64) float64 {
+	if r == 0 {
+		return -1
+	}
+	return r
 }
 
 // compression reads what batches are stored as, if not as they come.
