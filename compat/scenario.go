@@ -20,7 +20,7 @@ type Scenario struct {
 	// Since is the lowest Kafka release that behaves so, where that is above 2.1,
 	// the oldest client level that Kafka 4 still serves.
 	Since string
-	// Limit bounds the run. Default 10 s.
+	// Limit bounds the run. Default 20 s.
 	Limit time.Duration
 	// Slow marks what takes seconds because Kafka's own timers do. Such scenarios
 	// run unless Runner.Quick.
@@ -38,17 +38,17 @@ func (s Scenario) Area() string {
 	return area
 }
 
-func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, 10*time.Second) }
+func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, 20*time.Second) }
 
 // Scenarios are all scenarios, in the order of their IDs.
 func Scenarios() []Scenario {
 	all := slices.Concat(
 		protocolScenarios,
-		produceScenarios, produceRefusals, idempotenceScenarios,
-		fetchScenarios, fetchSessionScenarios,
+		produceScenarios, produceRefusals, malformedScenarios, idempotenceScenarios,
+		fetchScenarios, fetchSessionScenarios, otherFetches,
 		offsetScenarios,
 		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
-		clusterScenarios, storageScenarios,
+		clusterScenarios, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })

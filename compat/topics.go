@@ -24,7 +24,7 @@ var createScenarios = []Scenario{
 		r.Configs[0].Value = nil
 	}, 1, kerr.InvalidConfig)},
 	{ID: "topics.create.config.unknown", Says: "A setting that does not exist is INVALID_CONFIG.", Refs: []string{"redpanda#135"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) { r.Configs = configs("foo.bar.baz=1") }, 1, kerr.InvalidConfig)},
-	{ID: "topics.create.config.values", Says: "A setting's value out of its range is INVALID_CONFIG.", Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, i int) { r.Configs = configs(badSettings[i]) }, len(badSettings), kerr.InvalidConfig)},
+	{ID: "topics.create.config.values", Says: "A setting's value out of its range is INVALID_CONFIG.", Run: createBadSettings},
 	{ID: "topics.create.assignment", Says: "A manual assignment is kept.", Run: createAssignment},
 	{ID: "topics.create.assignment.invalid", Says: "A manual assignment with holes, unknown brokers or none is INVALID_REPLICA_ASSIGNMENT.", Refs: []string{"KAFKA-14129"}, Run: createBadAssignment},
 	{ID: "topics.create.assignment.and-counts", Says: "An assignment beside a number of partitions or replicas is INVALID_REQUEST.", Run: createAssignmentAndCounts},
@@ -79,6 +79,16 @@ func refuseCreate(spoil func(r *kmsg.CreateTopicsRequestTopic, i int), n int, wa
 			}
 		})
 	}
+}
+
+// createBadSettings tries each setting in one version and one in each.
+func createBadSettings(t *T) {
+	version := t.newest(kmsg.CreateTopics, 7)
+	for _, s := range badSettings {
+		got := t.tryCreate(version, createTopic(t.name("refused"), 1, s))
+		t.code(s, got.ErrorCode, kerr.InvalidConfig)
+	}
+	refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) { r.Configs = configs("retention.ms=abc") }, 1, kerr.InvalidConfig)(t)
 }
 
 // exists says whether Metadata knows a topic.

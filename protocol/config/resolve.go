@@ -17,6 +17,7 @@ const (
 	SourceClusterDefault Source = 3 // Dynamic, of every broker.
 	SourceStatic         Source = 4 // server.properties, flags, environment.
 	SourceDefault        Source = 5
+	SourceClientMetrics  Source = 7
 	SourceGroup          Source = 8
 )
 

@@ -16,8 +16,8 @@ import (
 )
 
 // describeConfigs serves DescribeConfigs (32), versions 0 to 4: the settings of
-// topics, of this broker, of all brokers and of groups, and the level of this
-// broker's log, each with the layers that
+// topics, of this broker, of all brokers, of groups and of client metrics
+// subscriptions, and the level of this broker's log, each with the layers that
 // its value could come from. Version 1 lists those layers, 3 types and
 // documentation.
 func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.DescribeConfigsRequest) (*kmsg.DescribeConfigsResponse, error) {
@@ -66,6 +66,8 @@ func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) 
 		return d.broker(r.ResourceName)
 	case kmsg.ConfigResourceTypeBrokerLogger:
 		return d.loggers(r.ResourceName)
+	case kmsg.ConfigResourceTypeClientMetrics:
+		return d.clientMetrics(r.ResourceName)
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return d.group(r.ResourceName)
 	}
@@ -178,19 +180,31 @@ func (d *describer) group(name string) ([]kmsg.DescribeConfigsResponseResourceCo
 	if name == "" {
 		return nil, configRefusal(kerr.InvalidRequest, "Group name must not be empty")
 	}
-	set := d.im.Config(controller.KindGroup, name)
+	return d.own(config.Groups(), d.im.Config(controller.KindGroup, name), config.SourceGroup), nil
+}
+
+func (d *describer) clientMetrics(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if name == "" {
+		return nil, configRefusal(kerr.InvalidRequest, "Client metrics subscription name must not be empty")
+	}
+	return d.own(config.ClientMetrics(), d.im.Config(controller.KindClientMetrics, name), config.SourceClientMetrics), nil
+}
+
+// own describes the settings of a kind of resource that has no layers but its own
+// values and the defaults.
+func (d *describer) own(defs []*config.Def, set map[string]string, source config.Source) []kmsg.DescribeConfigsResponseResourceConfig {
 	var out []kmsg.DescribeConfigsResponseResourceConfig
-	for _, def := range config.Groups() {
+	for _, def := range defs {
 		if !d.wanted(def.Name) {
 			continue
 		}
 		synonyms := []config.Entry{{Name: def.Name, Value: def.Default, Source: config.SourceDefault}}
 		if v, ok := set[def.Name]; ok {
-			synonyms = append([]config.Entry{{Name: def.Name, Value: v, Source: config.SourceGroup}}, synonyms...)
+			synonyms = append([]config.Entry{{Name: def.Name, Value: v, Source: source}}, synonyms...)
 		}
 		out = append(out, d.entry(def, synonyms[0].Value, false, synonyms))
 	}
-	return out, nil
+	return out
 }
 
 // entry answers one setting.
