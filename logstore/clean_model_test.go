@@ -260,6 +260,13 @@ func inspectFuture(t *testing.T, where string, disk *vfs.Mem, cfg Config, want m
 	if !ok || l.End().Offset != end || l.Start() != 0 {
 		t.Fatalf("%s: log is there: %v", where, ok)
 	}
+	for i, segs := 0, l.state.Load().segments; i+1 < len(segs); i++ {
+		// Both of a source and its replacement would show here only: a reader from the
+		// beginning passes the source by.
+		if end, err := segs[i].End(); err != nil || end > segs[i+1].Base() {
+			t.Fatalf("%s: segment %d ends at %d, the next begins at %d: %v", where, segs[i].Base(), end, segs[i+1].Base(), err)
+		}
+	}
 	if diff := cmp.Diff(want, latest(t, l)); diff != "" {
 		t.Fatalf("%s: values (-want +got)\n%s", where, diff)
 	}
