@@ -80,3 +80,42 @@ func stableGroup(tb testing.TB, size int) (*Shard, coordinator.Moment) {
 	}
 	return s, m
 }
+
+// stableConsumers is a shard with a group of the consumer protocol of n members,
+// who read a topic of n partitions.
+func stableConsumers(tb testing.TB, n int) (*Shard, coordinator.Moment, image) {
+	s := New(DefaultConfig())
+	m := coordinator.Moment{Now: time.Unix(0, 0), Rand: rand.New(rand.NewPCG(1, 1))}
+	im := image{version: 1, topics: map[string]Topic{"t": {ID: topicID("t"), Name: "t", Partitions: int32(n)}}}
+	for i := range n {
+		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+		req.Version, req.Group, req.MemberID = 1, "g", fmt.Sprintf("m%05d", i)
+		req.RebalanceTimeoutMillis, req.SubscribedTopicNames, req.Topics = 60000, []string{"t"}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+		replay(tb, s, s.Step(m, 1, Request{Cluster: im, Body: req}))
+	}
+	return s, m, im
+}
+
+// BenchmarkConsumerHeartbeat is a heartbeat of a member that has nothing to do.
+func BenchmarkConsumerHeartbeat(b *testing.B) {
+	s, m, im := stableConsumers(b, 1000)
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.RebalanceTimeoutMillis = 1, "g", "m00999", -1
+	req.MemberEpoch = s.groups["g"].consumers.members[req.MemberID].epoch
+	b.ReportAllocs()
+	for b.Loop() {
+		replay(b, s, s.Step(m, 1, Request{Cluster: im, Body: req}))
+	}
+}
+
+// BenchmarkConsumerJoin is the join of one more member to a group of 1000.
+func BenchmarkConsumerJoin(b *testing.B) {
+	s, m, im := stableConsumers(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+		req.Version, req.Group, req.MemberID = 1, "g", "zz"
+		req.RebalanceTimeoutMillis, req.SubscribedTopicNames, req.Topics = 60000, []string{"t"}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+		s.Step(m, 1, Request{Cluster: im, Body: req})
+	}
+}

@@ -131,7 +131,7 @@ func (ch *change) update(was, m *consumer, rq Request) *refusal {
 	if changed {
 		ch.draft().put(m)
 	}
-	ch.refreshRegexes(m, rq)
+	ch.refreshRegexes(rq)
 	ch.bump(renamed || matched || ch.now.epoch == 0 || ch.now.assignor(ch.preferred()) != assignor)
 	ch.assign()
 	return nil

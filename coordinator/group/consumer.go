@@ -35,8 +35,11 @@ type consumers struct {
 	// oldMetadata says that there is a record of a type that Kafka no longer writes.
 	oldMetadata bool
 
-	statics map[string]string                   // Member ids by instance id.
-	owners  map[assign.TopicID]map[int32]string // Who has, or gives up, a partition.
+	// What follows from the members.
+	statics  map[string]string                   // Member ids by instance id.
+	owners   map[assign.TopicID]map[int32]string // Who has, or gives up, a partition.
+	patterns map[string]int                      // How many subscribe to each pattern,
+	votes    map[string]int                      // and ask for each assignor.
 }
 
 // resolved is what a regular expression matched when it was last looked at.
@@ -98,6 +101,9 @@ func newConsumers() *consumers {
 		regexes: make(map[string]resolved),
 		statics: make(map[string]string),
 		owners:  make(map[assign.TopicID]map[int32]string),
+
+		patterns: make(map[string]int),
+		votes:    make(map[string]int),
 	}
 }
 
@@ -148,6 +154,7 @@ func (c *consumers) static(instance *string) *consumer {
 func (c *consumers) put(m *consumer) {
 	c.take(m.id)
 	c.members[m.id] = m
+	c.count(m, 1)
 	if m.instance != nil {
 		c.statics[*m.instance] = m.id
 	}
@@ -170,6 +177,7 @@ func (c *consumers) take(id string) {
 		return
 	}
 	delete(c.members, id)
+	c.count(m, -1)
 	if m.instance != nil && c.statics[*m.instance] == id {
 		delete(c.statics, *m.instance)
 	}
@@ -184,6 +192,21 @@ func (c *consumers) take(id string) {
 				delete(c.owners, topic)
 			}
 		}
+	}
+}
+
+// count adds n to the counts of what m subscribes to and asks for.
+func (c *consumers) count(m *consumer, n int) {
+	add := func(counts map[string]int, name string) {
+		if counts[name] += n; counts[name] == 0 {
+			delete(counts, name)
+		}
+	}
+	if m.regex != "" {
+		add(c.patterns, m.regex)
+	}
+	if m.assignor != nil {
+		add(c.votes, *m.assignor)
 	}
 }
 
@@ -202,7 +225,7 @@ func (c *consumers) subscribes(topic string) bool {
 func (c *consumers) draft() *consumers {
 	d := *c
 	d.members, d.target, d.regexes = maps.Clone(c.members), maps.Clone(c.target), maps.Clone(c.regexes)
-	d.statics = maps.Clone(c.statics)
+	d.statics, d.patterns, d.votes = maps.Clone(c.statics), maps.Clone(c.patterns), maps.Clone(c.votes)
 	d.owners = make(map[assign.TopicID]map[int32]string, len(c.owners))
 	for topic, parts := range c.owners {
 		d.owners[topic] = maps.Clone(parts)
@@ -237,29 +260,13 @@ func (c *consumers) allNames() []string {
 	return sortedKeys(set)
 }
 
-// readers is how many members subscribe to a pattern.
-func (c *consumers) readers(regex string) (n int) {
-	for _, m := range c.members {
-		if m.regex == regex {
-			n++
-		}
-	}
-	return n
-}
-
 // assignor is the one that most members ask for, of several the first by name; if
 // nobody asks, the default.
 func (c *consumers) assignor(unset string) string {
-	votes := make(map[string]int)
-	for _, m := range c.members {
-		if m.assignor != nil {
-			votes[*m.assignor]++
-		}
-	}
-	best := unset
-	for _, name := range sortedKeys(votes) {
-		if votes[name] > votes[best] {
-			best = name
+	best, most := unset, 0
+	for name, n := range c.votes {
+		if n > most || n == most && name < best {
+			best, most = name, n
 		}
 	}
 	return best

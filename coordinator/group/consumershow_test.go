@@ -304,6 +304,18 @@ func (g *group) checkConsumers() error {
 			}
 		}
 	}
+	patterns, votes := make(map[string]int), make(map[string]int)
+	for _, m := range c.members {
+		if m.regex != "" {
+			patterns[m.regex]++
+		}
+		if m.assignor != nil {
+			votes[*m.assignor]++
+		}
+	}
+	if !maps.Equal(patterns, c.patterns) || !maps.Equal(votes, c.votes) {
+		return fmt.Errorf("patterns %v, counted %v; assignors %v, counted %v", patterns, c.patterns, votes, c.votes)
+	}
 	if c.assignmentEpoch > c.epoch {
 		return fmt.Errorf("the target is at epoch %d, the group at %d", c.assignmentEpoch, c.epoch)
 	}
@@ -325,7 +337,7 @@ func (g *group) checkConsumers() error {
 		}
 	}
 	for regex := range c.regexes {
-		if c.readers(regex) == 0 {
+		if c.patterns[regex] == 0 {
 			return fmt.Errorf("nobody subscribes to %q", regex)
 		}
 	}

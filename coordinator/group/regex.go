@@ -2,7 +2,6 @@ package group
 
 import (
 	"errors"
-	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -106,13 +105,13 @@ func (ch *change) changeRegex(was, is string) (matched bool, err *refusal) {
 	if was == is {
 		return false, nil
 	}
-	if was != "" && ch.now.readers(was) == 1 {
+	if was != "" && ch.now.patterns[was] == 1 {
 		ch.forgetRegex(was)
 	}
 	if is == "" {
 		return true, nil
 	}
-	if ch.now.readers(is) == 0 {
+	if ch.now.patterns[is] == 0 {
 		return false, validateRegex(is)
 	}
 	_, matched = ch.now.regexes[is]
@@ -121,7 +120,7 @@ func (ch *change) changeRegex(was, is string) (matched bool, err *refusal) {
 
 // dropRegex forgets a pattern that nobody subscribes to any more.
 func (ch *change) dropRegex(regex string) {
-	if regex != "" && ch.now.readers(regex) == 0 {
+	if regex != "" && ch.now.patterns[regex] == 0 {
 		ch.forgetRegex(regex)
 	}
 }
@@ -136,13 +135,8 @@ func (ch *change) forgetRegex(regex string) {
 
 // refreshRegexes asks for the topics that the group's patterns match, if that is
 // not known, or the cluster has changed, or it was long ago.
-func (ch *change) refreshRegexes(m *consumer, rq Request) {
-	used := make(map[string]struct{})
-	for _, o := range ch.now.members {
-		if o.regex != "" {
-			used[o.regex] = struct{}{}
-		}
-	}
+func (ch *change) refreshRegexes(rq Request) {
+	used := ch.now.patterns
 	if len(used) == 0 {
 		return
 	}
@@ -161,7 +155,7 @@ func (ch *change) refreshRegexes(m *consumer, rq Request) {
 	}
 	if missing || version < ch.s.cluster.Version() || now > atMs+ch.s.cfg.Consumer.RegexRefresh.Milliseconds() {
 		ch.sends = append(ch.sends, Resolve{
-			Group: ch.g.id, Regexes: slices.Sorted(maps.Keys(used)), Cluster: ch.s.cluster, Visible: rq.Visible,
+			Group: ch.g.id, Regexes: sortedKeys(used), Cluster: ch.s.cluster, Visible: rq.Visible,
 		})
 	}
 }
@@ -177,7 +171,7 @@ func (s *Shard) resolved(t coordinator.Ticket, in Resolved) {
 	g.modern.regexes = resolving{version: in.Version, atMs: now}
 	ch, differs := s.edit(g), false
 	for _, regex := range sortedKeys(in.Topics) {
-		if ch.now.readers(regex) == 0 {
+		if ch.now.patterns[regex] == 0 {
 			continue
 		}
 		old, known := ch.now.regexes[regex]
