@@ -1,0 +1,158 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/broker/brokertest"
+)
+
+// made are scenarios that end in every way there is.
+var made = []Scenario{
+	{ID: "a.passes", Says: "It passes.", Run: func(*T) {}},
+	{ID: "a.deviates", Says: "It deviates.", Run: func(t *T) { t.Deviates("on purpose") }},
+	{ID: "a.slow", Says: "It is slow.", Slow: true, Run: func(*T) {}},
+	{ID: "b.not-served", Says: "It is not served.", Run: func(t *T) { t.each(kmsg.Metadata, 90, 99, func(int16) {}) }},
+	{ID: "b.fails", Says: "It fails.", Run: func(t *T) {
+		t.cleanup(func() { t.Fatalf("what fails at the end is nobody's failure") })
+		resp := ask[*kmsg.MetadataResponse](t, 1, metadataRequest())
+		equal(t, "topics", len(resp.Topics), 7)
+	}},
+	{ID: "b.panics", Says: "It panics.", Run: func(*T) { panic("oh") }},
+	{ID: "b.waits", Says: "It waits for ever.", Limit: 20 * time.Millisecond, Run: func(t *T) { t.until("the end of time", func() bool { return false }) }},
+}
+
+func play(t *testing.T, r Runner) *Report {
+	t.Helper()
+	mb := brokertest.Start(t, brokertest.MemoryNetwork())
+	r.Bootstrap, r.Dial = mb.Addr(), mb.Dial
+	report, err := r.Run(t.Context(), made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestOutcomes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		r    Runner
+		want map[string]Outcome
+	}{
+		"as it is": {Runner{}, map[string]Outcome{
+			"a.passes": Passed, "a.slow": Passed, "a.deviates": Deviates, "b.not-served": NotApplicable,
+			"b.fails": Failed, "b.panics": Failed, "b.waits": Failed,
+		}},
+		"strict and quick": {Runner{Strict: true, Quick: true, Parallel: 1}, map[string]Outcome{
+			"a.passes": Passed, "a.deviates": Failed, "b.not-served": NotApplicable,
+			"b.fails": Failed, "b.panics": Failed, "b.waits": Failed,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := play(t, tc.r)
+			if len(report.Results) != len(tc.want) {
+				t.Errorf("%d results, want %d", len(report.Results), len(tc.want))
+			}
+			for _, res := range report.Results {
+				if res.Outcome != tc.want[res.ID] {
+					t.Errorf("%s %s (%s), want %s", res.ID, res.Outcome, res.Why, tc.want[res.ID])
+				}
+			}
+		})
+	}
+}
+
+// TestFailuresAreReadable: what was wanted, what came, and the exchange.
+func TestFailuresAreReadable(t *testing.T) {
+	var table bytes.Buffer
+	if err := play(t, Runner{}).WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"failed  b.fails\n    It fails.\n    topics: got 0, want 7\n    > MetadataRequest v1 {Topics:[]}\n    < MetadataResponse v1 {Brokers:[",
+		"the scenario itself panicked: oh",
+		"the end of time did not come to pass",
+		"Metadata 90 to 99 is not advertised",
+		"all       2         1       3    1   50.0",
+	} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	report := play(t, Runner{})
+	var b bytes.Buffer
+	if err := report.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var again Report
+	if err := json.Unmarshal(b.Bytes(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Results) != len(report.Results) || len(again.APIs) != len(report.APIs) || !again.Failed() {
+		t.Errorf("JSON has %d results of %d and %d APIs of %d", len(again.Results), len(report.Results), len(again.APIs), len(report.APIs))
+	}
+	b.Reset()
+	if err := report.WriteJUnit(&b); err != nil {
+		t.Fatal(err)
+	}
+	var suite junitSuite
+	if err := xml.Unmarshal(b.Bytes(), &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Tests != 7 || suite.Failures != 3 || suite.Skipped != 1 || len(suite.Cases) != 7 {
+		t.Errorf("JUnit has %d tests, %d failures, %d skipped", suite.Tests, suite.Failures, suite.Skipped)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	here := &Report{Results: []Result{
+		{ID: "both", Outcome: Passed}, {ID: "worse", Outcome: Failed, Why: "x"}, {ID: "other", Outcome: Failed, Why: "x"}, {ID: "only-here", Outcome: Passed},
+	}}
+	there := &Report{Results: []Result{
+		{ID: "both", Outcome: Passed}, {ID: "worse", Outcome: Passed}, {ID: "other", Outcome: Failed, Why: "y"},
+	}}
+	var ids []string
+	for _, d := range here.Differences(there) {
+		ids = append(ids, d.ID)
+	}
+	if strings.Join(ids, " ") != "worse other" {
+		t.Errorf("differences: %v", ids)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	if _, err := (Runner{Bootstrap: "127.0.0.1:1"}).Run(context.Background(), made); err == nil {
+		t.Error("a broker that is not there was played against")
+	}
+}
+
+// TestBatchesAreRead: what the suite builds it reads, of every codec, and a flipped
+// bit is found.
+func TestBatchesAreRead(t *testing.T) {
+	for codec := range int16(5) {
+		b := batch{codec: codec, records: []record{
+			{at: 5, value: []byte("v")}, {at: 7, key: []byte{}, headers: []header{{"h", nil}, {"", []byte("x")}}},
+		}}
+		raw := b.bytes()
+		got, err := readBatch(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.records) != 2 || got.records[1].at != 7 || got.records[0].key != nil || got.records[1].key == nil || len(got.records[1].headers) != 2 || got.maxTime != 7 {
+			t.Errorf("codec %d: %+v", codec, got)
+		}
+		raw[len(raw)-1] ^= 1
+		if _, err := readBatch(raw); err == nil {
+			t.Errorf("codec %d: a flipped bit was not seen", codec)
+		}
+	}
+}

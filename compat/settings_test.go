@@ -1,0 +1,122 @@
+package compat
+
+import (
+	"os"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// These are scenarios that take a broker with other settings than the usual. With
+// MOLDAU_COMPAT they are played against that broker, which must have the settings
+// of those that -run names; so they were confirmed at Apache Kafka 4.2.2.
+
+// with plays f against a broker with settings.
+func with(t *testing.T, f func(t *T), config ...string) {
+	t.Helper()
+	addr := os.Getenv("MOLDAU_COMPAT")
+	if addr == "" {
+		live(t, func(l *life) { f(l.T) }, config...)
+		return
+	}
+	target, err := Runner{Bootstrap: addr}.target(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := newT(t.Context(), target, t.Name())
+	failed := played.guarded(f)
+	played.end()
+	if failed != nil {
+		t.Error(failed.text)
+	}
+}
+
+func TestGroupMaxSize(t *testing.T) {
+	with(t, func(t *T) {
+		group := t.Group()
+		leader, follower := t.settledPair(group)
+		third := t.member(group)
+		t.each(kmsg.JoinGroup, 0, 9, func(v int16) {
+			t.code("a third member", third.tryJoin(v).ErrorCode, kerr.GroupMaxSizeReached)
+		})
+		t.ok("the leader stays", leader.beat())
+		t.ok("the follower leaves", follower.leave())
+		leader.join()
+		p := third.sendJoin()
+		t.until("the rebalance", func() bool { return leader.beat() == kerr.RebalanceInProgress.Code })
+		leader.join()
+		third.joined(p)
+	}, "group.max.size=2")
+}
+
+func TestTopicDeletionDisabled(t *testing.T) {
+	with(t, func(t *T) {
+		topic := t.Topic(1)
+		t.cleanups = nil
+		t.each(kmsg.DeleteTopics, 0, 6, func(v int16) {
+			req := kmsg.NewPtrDeleteTopicsRequest()
+			req.TopicNames = []string{topic}
+			rt := kmsg.NewDeleteTopicsRequestTopic()
+			rt.Topic = &topic
+			req.Topics = append(req.Topics, rt)
+			want := kerr.TopicDeletionDisabled
+			if v < 3 {
+				want = kerr.InvalidRequest
+			}
+			for _, got := range ask[*kmsg.DeleteTopicsResponse](t, v, req).Topics {
+				t.code("delete", got.ErrorCode, want)
+			}
+		})
+		equal(t, "it is there", t.exists(topic), true)
+	}, "delete.topic.enable=false")
+}
+
+func TestAutoCreationDisabled(t *testing.T) {
+	with(t, func(t *T) {
+		t.each(kmsg.Metadata, 0, 13, func(v int16) {
+			name := t.name("missing")
+			req := metadataRequest(name)
+			req.AllowAutoTopicCreation = true
+			rt := one(t, "topics", ask[*kmsg.MetadataResponse](t, v, req).Topics)
+			t.code("topic", rt.ErrorCode, kerr.UnknownTopicOrPartition)
+			equal(t, "it is there", t.exists(name), false)
+		})
+	}, "auto.create.topics.enable=false")
+}
+
+func TestDefaultsOfNewTopics(t *testing.T) {
+	with(t, func(t *T) {
+		name := t.name("auto")
+		req := metadataRequest(name)
+		req.AllowAutoTopicCreation = true
+		ask[*kmsg.MetadataResponse](t, 9, req)
+		t.until("the topic", func() bool { return t.exists(name) })
+		t.served(name, 7)
+		equal(t, "partitions", len(t.metadataOf(9, name).Partitions), 7)
+		equal(t, "max.message.bytes", t.topicSetting(name, "max.message.bytes"), "2000")
+		t.code("produce", t.produce(9, name, big(3000).bytes()).ErrorCode, kerr.MessageTooLarge)
+		got := t.describeConfigs(4, kmsg.ConfigResourceTypeTopic, name, []string{"max.message.bytes"}, nil)
+		equal(t, "source", one(t, "settings", got.Configs).Source, kmsg.ConfigSourceStaticBrokerConfig)
+		createDefaults(t)
+	}, "num.partitions=7", "message.max.bytes=2000")
+}
+
+func TestOffsetMetadataLimit(t *testing.T) {
+	with(t, func(t *T) {
+		group, topic := t.Group(), t.Topic(1)
+		t.ok("ten", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, ptr("0123456789")})))
+		t.code("eleven", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, ptr("01234567890")})), kerr.OffsetMetadataTooLarge)
+	}, "offset.metadata.max.bytes=10")
+}
+
+func TestSessionTimeoutBounds(t *testing.T) {
+	with(t, func(t *T) {
+		group := t.Group()
+		for ms, want := range map[int32]*kerr.Error{99: kerr.InvalidSessionTimeout, 100: kerr.MemberIDRequired, 200: kerr.MemberIDRequired, 201: kerr.InvalidSessionTimeout} {
+			m := t.member(group)
+			m.session = ms
+			t.code("join", m.tryJoin(8).ErrorCode, want)
+		}
+	}, "group.min.session.timeout.ms=100", "group.max.session.timeout.ms=200")
+}
