@@ -305,25 +305,50 @@ func median(cells []cell, by measure) cell {
 	return good[(len(good)-1)/2]
 }
 
-// crowd gives each broker a topic of many partitions and watches them again.
+// topicsOfCrowd is how many topics the idle partitions are spread over: Kafka
+// refuses to make more than 10,000 records of metadata at once.
+const topicsOfCrowd = 10
+
+// fill makes the idle partitions on a broker, and returns what removes them.
+func (c comparison) fill(ctx context.Context, p *peer) (remove func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, cellLimit)
+	defer cancel()
+	var made []func()
+	remove = func() {
+		for _, one := range made {
+			one()
+		}
+	}
+	t := p.target()
+	for left, topics := c.partitions, topicsOfCrowd; topics > 0; topics-- {
+		t.Partitions = left / topics
+		if left -= t.Partitions; t.Partitions == 0 {
+			continue
+		}
+		_, one, err := t.topic(ctx)
+		if err != nil {
+			return remove, err
+		}
+		made = append(made, one)
+	}
+	return remove, nil
+}
+
+// crowd gives each broker many partitions and watches them again.
 func (c comparison) crowd(ctx context.Context, peers []*peer, to map[string]*standing) error {
 	for _, p := range peers {
 		if p.name == nameFloor || p.name == nameHeader {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, cellLimit)
-		t := p.target()
-		t.Partitions = c.partitions
-		began := time.Now()
-		_, remove, err := t.topic(limited)
-		cancel()
 		s := to[p.name]
+		began := time.Now()
+		remove, err := c.fill(ctx, p)
+		defer remove()
 		if s.created, s.err = time.Since(began), err; err != nil {
 			c.say("%s could not make %d partitions: %v", p.name, c.partitions, err)
 			continue
 		}
 		c.say("%s made %d partitions in %s", p.name, c.partitions, short(s.created))
-		defer remove()
 	}
 	return c.watchIdle(ctx, peers, to, func(s *standing) *Usage { return &s.partitions })
 }

@@ -15,6 +15,8 @@ import (
 type ConsumeLoad struct {
 	// Consumers is how many clients read, each all of the topic.
 	Consumers int
+	// Passes is how often each reads it, with a new client each time; 0 is 1.
+	Passes int
 	// Fill is produced first, not measured, if Target.Topic is empty.
 	Fill ProduceLoad
 }
@@ -40,7 +42,12 @@ func Consume(ctx context.Context, t Target, load ConsumeLoad) (Result, error) {
 		return Result{}, err
 	}
 	return run(ctx, t.PID, max(load.Consumers, 1), func(ctx context.Context, _ int, sum *tally) error {
-		return t.read(ctx, topic, starts, ends, sum)
+		for range max(load.Passes, 1) {
+			if err := t.read(ctx, topic, starts, ends, sum); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
