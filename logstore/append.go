@@ -261,8 +261,8 @@ func (l *Log) note(now time.Time, b batch.Batch, m *producer.Marker) {
 	l.writer.tail = end.Offset
 
 	l.mu.Lock()
-	if b.LeaderEpoch() >= 0 && l.mu.epochs.Assign(b.LeaderEpoch(), b.BaseOffset()) {
-		l.mu.epochsDirty = true
+	if b.LeaderEpoch() >= 0 && l.mu.epochs.Assign(b.LeaderEpoch(), b.BaseOffset()) || l.mu.epochWaits {
+		l.mu.epochsDirty, l.mu.epochWaits = true, false
 	}
 	done := l.mu.producers.Apply(b, m)
 	l.mu.recent.push(place{at, end.Offset, int64(len(b))})

@@ -7,15 +7,16 @@ import (
 )
 
 // AssignEpoch notes that a leader of this epoch begins at the end of the log, even if
-// it never appends.
+// it never appends. The file hears of it with the first batch: an epoch without one
+// begins where the next will, and writing it for each partition at each start, two
+// syncs apiece, would hold up a broker of many partitions for seconds.
 func (l *Log) AssignEpoch(epoch int32) {
 	end := l.End().Offset
 	l.mu.Lock()
 	if l.mu.epochs.Assign(epoch, end) {
-		l.mu.epochsDirty = true
+		l.mu.epochWaits = true
 	}
 	l.mu.Unlock()
-	l.wantMaintain()
 	l.check()
 }
 

@@ -74,6 +74,7 @@ type Log struct {
 		unflushed   int64     // Records appended since a flush was asked for.
 		dirtySince  time.Time // When the oldest of them was appended; zero if none.
 		epochsDirty bool      // epochs differ from the checkpoint file.
+		epochWaits  bool      // The newest epoch has no batch yet, and need not be in the file.
 	}
 
 	sync syncState
