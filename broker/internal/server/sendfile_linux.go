@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"io"
 	"syscall"
 )
@@ -15,31 +16,57 @@ const sendfileStep = 1 << 20
 // sendfile sends n bytes of the file from off on. The kernel passes the pages
 // of the file on; they are neither copied nor mapped.
 func (c *conn) sendfile(fd uintptr, off int64, n int) error {
-	raw, err := c.tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
 	for n > 0 {
-		sent := 0
-		c.extendWrite()
-		var sendErr error
-		err := raw.Write(func(socket uintptr) bool {
-			for {
-				sent, sendErr = syscall.Sendfile(int(socket), int(fd), &off, min(n, sendfileStep))
-				if sendErr != syscall.EINTR {
-					return sendErr != syscall.EAGAIN
-				}
-			}
+		sent, err := c.onSocket(func(socket int) (int, error) {
+			return syscall.Sendfile(socket, int(fd), &off, min(n, sendfileStep))
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case sendErr != nil:
-			return sendErr
-		case sent == 0:
+		}
+		if sent == 0 {
 			return io.ErrUnexpectedEOF // The file ends before the span does.
 		}
 		n -= sent
 	}
 	return nil
+}
+
+// writeMore writes all of c.iov and leaves it empty, and tells the kernel that
+// a file's bytes follow: what stands before them would else leave as a packet of
+// its own, and wake the client for nothing.
+func (c *conn) writeMore() error {
+	const more = 0x8000 // MSG_MORE, which package syscall lacks.
+	defer c.emptied(c.iov)
+	for _, b := range c.iov {
+		for len(b) > 0 {
+			sent, err := c.onSocket(func(socket int) (int, error) {
+				return syscall.SendmsgN(socket, b, nil, nil, more)
+			})
+			if err != nil {
+				return err
+			}
+			b = b[sent:]
+		}
+	}
+	return nil
+}
+
+// onSocket makes a system call that sends, once the socket takes bytes. Each
+// has the time that a peer may take for its next step.
+func (c *conn) onSocket(send func(socket int) (int, error)) (sent int, err error) {
+	raw, err := c.tcp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	c.extendWrite()
+	var sendErr error
+	err = raw.Write(func(socket uintptr) bool {
+		for {
+			sent, sendErr = send(int(socket))
+			if sendErr != syscall.EINTR {
+				return sendErr != syscall.EAGAIN
+			}
+		}
+	})
+	return sent, cmp.Or(err, sendErr)
 }

@@ -8,3 +8,5 @@ const canSendfile = false
 func (c *conn) sendfile(uintptr, int64, int) error {
 	panic("BUG: server: sendfile on a system without it")
 }
+
+func (c *conn) writeMore() error { return c.writev() }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -96,7 +97,7 @@ func (c *conn) sendTCP(parts []api.Part) error {
 			continue
 		}
 		if fd, off, ok := p.Span.File(); ok && canSendfile && p.Span.Len() >= sendfileBytes {
-			if err := c.writev(); err != nil {
+			if err := c.writeMore(); err != nil {
 				return err
 			}
 			if err := c.sendfile(fd, off, p.Span.Len()); err != nil {
@@ -122,14 +123,7 @@ func (c *conn) writev() error {
 	if len(c.iov) == 0 {
 		return nil
 	}
-	c.iovArray = c.iov // WriteTo moves the slice on.
-	defer func() {
-		if cap(c.iovArray) > maxIOV {
-			c.iovArray = nil
-		}
-		clear(c.iovArray[:cap(c.iovArray)])
-		c.iov = c.iovArray[:0]
-	}()
+	defer c.emptied(c.iov) // WriteTo moves the slice on.
 	for {
 		c.extendWrite()
 		n, err := c.iov.WriteTo(c.tcp)
@@ -140,6 +134,16 @@ func (c *conn) writev() error {
 			return err
 		}
 	}
+}
+
+// emptied keeps the memory of iov, which is written, for the next list.
+func (c *conn) emptied(iov net.Buffers) {
+	clear(iov[:cap(iov)])
+	if cap(iov) > maxIOV {
+		iov = nil
+	}
+	c.iovArray = iov
+	c.iov = iov[:0]
 }
 
 // sendCopied is for connections that take bytes alone: TLS, and those in
