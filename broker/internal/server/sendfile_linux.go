@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"syscall"
 )
@@ -63,8 +64,8 @@ func (c *conn) onSocket(send func(socket int) (int, error)) (sent int, err error
 	err = raw.Write(func(socket uintptr) bool {
 		for {
 			sent, sendErr = send(int(socket))
-			if sendErr != syscall.EINTR {
-				return sendErr != syscall.EAGAIN
+			if !errors.Is(sendErr, syscall.EINTR) {
+				return !errors.Is(sendErr, syscall.EAGAIN)
 			}
 		}
 	})
