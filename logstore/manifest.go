@@ -117,6 +117,10 @@ func (s *Store) recorded(key partitionKey, dir string) (recorded, bool) {
 // if there are any.
 func (l *Log) loadRecorded(now time.Time, r recorded, p points) error {
 	l.mu.epochs, l.writer.snapshots, l.writer.tail = r.epochs, r.snapshots, r.end
+	// The manifest also keeps a newest epoch without a batch, which the file need not have.
+	if e, ok := l.mu.epochs.Latest(); ok {
+		l.mu.epochWaits = e.Start >= r.end
+	}
 	l.onDisk.Store(true)
 	segs := make([]*segment.Segment, len(r.bases))
 	for i, base := range r.bases {

@@ -97,3 +97,32 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestEpochWithoutBatchComesBack: the manifest knows a newest epoch that the checkpoint
+// file does not, so the first batch of it after a clean start must bring it there.
+func TestEpochWithoutBatchComesBack(t *testing.T) {
+	fs := vfs.NewMem()
+	s, l := openLog(t, fs, Config{})
+	appendAt := func(epoch int32) {
+		t.Helper()
+		if _, err := l.Append(t0, records(1, t0, "v"), epoch, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendAt(0)
+	if err := l.Flush(); err != nil { // Writes the file, before the next epoch.
+		t.Fatal(err)
+	}
+	l.AssignEpoch(1)
+	closeStore(t, s)
+
+	s, l = openLog(t, fs, Config{})
+	if got := l.LastEpoch(); got != 1 {
+		t.Errorf("newest epoch %d after a restart, want 1", got)
+	}
+	appendAt(1)
+	closeStore(t, s)
+	if err := Verify(fs, l.Dir(), true); err != nil {
+		t.Error(err)
+	}
+}
