@@ -58,37 +58,15 @@ func (l *Log) readState(st *state, from int64, maxBytes int, upTo Mark, minOne b
 	if minOne {
 		n = max(n, p.SizeBytes)
 	}
-	if !ok || min(n, limit-p.Position) <= 0 {
+	n = min(n, limit-p.Position)
+	if !ok || n <= 0 {
 		return Span{}, nil
 	}
-	if n < limit-p.Position {
-		n = wholeBatches(seg, p, n)
-	}
-	n = min(n, limit-p.Position)
 	handle, err := seg.Pin()
 	if err != nil {
 		return Span{}, l.ioError("read", err)
 	}
 	return Span{&spanRange{seg: seg, handle: handle, at: Mark{from, seg.Base(), p.Position}, n: n}}, nil
-}
-
-// largeBatchBytes is the size of a batch from which it pays to look for the last one
-// that fits: half of one is sent in vain else, on average.
-const largeBatchBytes = 64 << 10
-
-// wholeBatches shortens a read of n bytes from p on that ends within a large batch: a
-// reader would throw that part away and ask for all of the batch again, which can be
-// half of what is sent. Small batches are not worth the look, and a broken last one is
-// as legal as Kafka's own. It never falls below the first batch.
-func wholeBatches(seg *segment.Segment, p segment.Place, n int64) int64 {
-	if p.SizeBytes < largeBatchBytes || n <= p.SizeBytes {
-		return n
-	}
-	end, err := seg.Below(p.Position + n)
-	if err != nil {
-		return n // The look-up that found p has used the same file; nothing depends on it.
-	}
-	return max(end-p.Position, p.SizeBytes)
 }
 
 // seek finds the first batch that holds offset or a higher one, and up to where its

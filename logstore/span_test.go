@@ -5,14 +5,12 @@ import (
 	"context"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/internal/mmap"
 	"github.com/moldau-broker/moldau/logstore/producer"
-	"github.com/moldau-broker/moldau/logstore/vfs"
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
 
@@ -112,50 +110,6 @@ func throughPipe(t *testing.T, bufs net.Buffers) []byte {
 	c.Close()
 	wg.Wait()
 	return got.Bytes()
-}
-
-// TestReadEndsWithLargeBatch reads large batches with limits around the end of each:
-// what does not fit whole is left out, but for the first, and the same after a restart,
-// when the index is on disk.
-func TestReadEndsWithLargeBatch(t *testing.T) {
-	fs := vfs.NewMem()
-	s, l := openLog(t, fs, Config{})
-	value := strings.Repeat("v", largeBatchBytes)
-	const batches = 40 // More than a log remembers.
-	var size int
-	for range batches {
-		b := records(2, t0, value)
-		mustAppend(t, l, b)
-		size = len(b)
-	}
-	check := func(t *testing.T, l *Log) {
-		for name, tc := range map[string]struct{ from, max, want int }{
-			"exactly three":             {0, 3 * size, 3 * size},
-			"a byte less than three":    {0, 3*size - 1, 2 * size},
-			"a byte more than three":    {0, 3*size + 1, 3 * size},
-			"from the second record on": {1, 2*size + 7, 2 * size},
-			"from the middle":           {10, 5*size + size/2, 5 * size},
-			"less than one is one":      {4, 10, size},
-			"one and a half is one":     {4, size + size/2, size},
-			"more than there is":        {2*batches - 2, 9 * size, size},
-			"among the newest":          {2*batches - 8, 2*size + 1, 2 * size},
-		} {
-			t.Run(name, func(t *testing.T) {
-				span, err := l.Read(int64(tc.from), tc.max, l.End(), true)
-				if err != nil || span.Len() != tc.want {
-					t.Fatalf("%d bytes, want %d; %v", span.Len(), tc.want, err)
-				}
-				span.Release()
-			})
-		}
-	}
-	t.Run("while written", func(t *testing.T) { check(t, l) })
-	if err := s.Close(1); err != nil {
-		t.Fatal(err)
-	}
-	s, l = openLog(t, fs, Config{})
-	defer func() { _ = s.Abandon() }()
-	t.Run("after a restart", func(t *testing.T) { check(t, l) })
 }
 
 // TestSpanOutlivesItsSegment: a span may be sent after its segment was removed, its

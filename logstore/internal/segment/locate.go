@@ -92,21 +92,6 @@ func (s *Segment) Above(position int64) (int64, bool, error) {
 	return s.base + int64(parseOffsetEntry(b[:]).rel), true, nil
 }
 
-// Below returns the position of the last batch in the index that begins at or below a
-// position, or 0. With batches larger than the index's interval that is the last batch
-// of all that does.
-func (s *Segment) Below(position int64) (int64, error) {
-	i, _, err := s.offsets.search(func(e []byte) bool { return int64(parseOffsetEntry(e).pos) > position })
-	if err != nil || i == 0 {
-		return 0, err
-	}
-	var b [offsetEntryBytes]byte
-	if err := s.offsets.at(i-1, b[:]); err != nil {
-		return 0, ignoreEOF(err)
-	}
-	return int64(parseOffsetEntry(b[:]).pos), nil
-}
-
 // End walks from the last index entry to the end of the data file and returns the
 // offset after the last batch; the base if there is none.
 func (s *Segment) End() (int64, error) {
