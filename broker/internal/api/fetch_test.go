@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +197,30 @@ func TestFetchWaitsForEnough(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(began), got)
 		}
 	})
+}
+
+// TestFetchCountsTheCutBatch: a batch that the partition's limit cuts counts for the
+// minimum, as in Kafka (ReplicaManager.fetchMessages). Otherwise a consumer whose
+// fetch.min.bytes is close to max.partition.fetch.bytes waits out each fetch.
+func TestFetchCountsTheCutBatch(t *testing.T) {
+	for name, value := range map[string]string{"small batches": "x", "large batches": strings.Repeat("x", 100<<10)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t, 1)
+				n.topic("t", 1, 1)
+				n.fill("t", 0, value, value, value, value)
+				size := int32(len(records(value)))
+				req := fetchOf(12, "t", [16]byte{}, want1{0, 0})
+				req.MaxWaitMillis, req.MinBytes = 10_000, 2*size+size/2
+				req.Topics[0].Partitions[0].PartitionMaxBytes = 2*size + size/2
+				began := time.Now()
+				resp := askFetch(t, n, req)
+				if got := len(resp.Topics[0].Partitions[0].RecordBatches); time.Since(began) != 0 || got != int(req.MinBytes) {
+					t.Errorf("%d bytes after %v, want %d at once", got, time.Since(began), req.MinBytes)
+				}
+			})
+		})
+	}
 }
 
 func TestFetchLimits(t *testing.T) {
