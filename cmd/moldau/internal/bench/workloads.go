@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"maps"
 	"time"
 )
 
@@ -74,7 +75,8 @@ func oneByOneRow(name string, count int64, want target, connections int, configs
 	return workload{
 		name: name, by: cpuPerRecord, want: want,
 		play: func(ctx context.Context, t Target, s scale) (Result, error) {
-			t.TopicConfigs = configs
+			t.TopicConfigs = maps.Clone(t.TopicConfigs)
+			maps.Copy(t.TopicConfigs, configs)
 			return Produce(ctx, t, ProduceLoad{
 				RecordBytes: 1 << 10, Acks: -1, OneByOne: true, Connections: connections, Count: s.count(count),
 			})
