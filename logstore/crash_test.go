@@ -289,3 +289,45 @@ func (c *crasher) inspectProducers(where string, l *Log, got []batch.Batch) {
 		}
 	}
 }
+
+// TestStopSyncsSealedIndexes: a log that was cut to where its last segment begins has
+// nothing to flush, and still the indexes of the one before must be durable when it
+// stops, for the next start trusts them.
+func TestStopSyncsSealedIndexes(t *testing.T) {
+	disk := vfs.NewMem()
+	cfg := Config{SegmentBytes: 300, IndexIntervalBytes: 1}
+	s, l := openLog(t, disk, cfg)
+	for l.state.Load().active().Base() == 0 {
+		if err := l.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, l, records(1, t0.Add(time.Duration(l.End().Offset)), "value"))
+	}
+	if err := l.Truncate(l.state.Load().active().Base()); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+
+	want := readNames(t, disk, l.Dir())
+	if got := readNames(t, disk.Crash(nil, vfs.CrashLoseAll), l.Dir()); !cmp.Equal(got, want) {
+		t.Errorf("a power cut after the stop changed files (-stopped +cut)\n%s", cmp.Diff(want, got))
+	}
+}
+
+// readNames returns the files of a directory.
+func readNames(t *testing.T, fs vfs.FS, dir string) map[string]string {
+	t.Helper()
+	entries, err := fs.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for _, e := range entries {
+		b, err := vfs.ReadFile(fs, dir+"/"+e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
+}

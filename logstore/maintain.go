@@ -354,6 +354,11 @@ func (l *Log) close() error {
 	if err := l.Flush(); err != nil {
 		return err
 	}
+	// Flush has nothing to do if the log was cut to where its last segment begins, but
+	// the indexes of the one before may wait.
+	if err := l.flushSealed(); err != nil {
+		return err
+	}
 	if st.active().Dirty() {
 		l.sync.namesChanged.Store(true) // Its index files may be new.
 		if err := st.active().Sync(true); err != nil {
