@@ -110,7 +110,7 @@ func workloads() []workload {
 	all := func(size int) ProduceLoad { return ProduceLoad{RecordBytes: size, Acks: -1} }
 	with := func(load ProduceLoad, change func(*ProduceLoad)) ProduceLoad { change(&load); return load }
 	rows := []workload{
-		produceRow("produce 100 B", gib/4, plain, all(100), 1),
+		produceRow("produce 100 B", gib, plain, all(100), 1),
 		produceRow("produce 1 KiB", gib, plain, all(kib), 1),
 		produceRow("produce 10 KiB", gib, plain, all(10*kib), 1),
 		produceRow("produce 1 KiB, acks 1", gib, plain, with(all(kib), func(l *ProduceLoad) { l.Acks = 1 }), 1),
