@@ -47,9 +47,10 @@ func committed(t *testing.T, w *world, topic string) (values []string) {
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		fs := cl.PollFetches(ctx)
+		quiet := ctx.Err() != nil // Before it is canceled.
 		cancel()
 		fs.EachRecord(func(r *kgo.Record) { values = append(values, string(r.Value)) })
-		if ctx.Err() != nil {
+		if quiet {
 			slices.Sort(values)
 			return values
 		}
