@@ -89,7 +89,7 @@ var homes = []struct {
 	{[]string{"github.com/IBM/sarama"}, []string{"compat", "integration"}, true},
 	{
 		[]string{"testing", "github.com/google/go-cmp", "pgregory.net/rapid", "go.uber.org/goleak"},
-		[]string{"broker/brokertest", "coordinator/coordtest", "compat", "integration"},
+		[]string{"broker/brokertest", "coordinator/coordtest", "protocol/formattest", "compat", "integration"},
 		true,
 	},
 }

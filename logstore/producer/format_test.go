@@ -1,66 +1,39 @@
 package producer
 
 import (
-	"encoding/hex"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/moldau-broker/moldau/protocol/formattest"
 )
-
-// formatGolden reads a golden file of docs/format: its bytes, and what its lines say.
-func formatGolden(t *testing.T, name string) (data []byte, notes []string) {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/format/golden/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		digits, note, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if digits == "#" {
-			continue
-		}
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if data = append(data, b...); note != "" {
-			notes = append(notes, strings.TrimSpace(note))
-		}
-	}
-	return data, notes
-}
-
-// notes collects what was decoded, in the words of a golden file.
-type notes []string
-
-func (n *notes) say(name string, value any) { *n = append(*n, fmt.Sprintf("%s %v", name, value)) }
 
 // TestFormatPage holds docs/format/producer-snapshot.md to Decode and Encode, and to the
 // file that Kafka wrote.
 func TestFormatPage(t *testing.T) {
-	in, want := formatGolden(t, "producer-snapshot.hex")
+	golden := formattest.Read(t, "producer-snapshot.hex")
+	in, want := golden.Bytes(), golden.Notes()
 	entries, err := Decode(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got notes
-	got.say("version", snapshotVersion)
-	got.say("crc", fmt.Sprintf("%x", in[snapshotAtCRC:snapshotAtCount])) // Decode compared it.
-	got.say("count", len(entries))
+	var got formattest.Notes
+	got.Say("version", snapshotVersion)
+	got.Say("crc", fmt.Sprintf("%x", in[snapshotAtCRC:snapshotAtCount])) // Decode compared it.
+	got.Say("count", len(entries))
 	for _, e := range entries {
-		got.say("producerId", e.ProducerID)
-		got.say("producerEpoch", e.Epoch)
-		got.say("lastSequence", e.LastSequence)
-		got.say("lastOffset", e.LastOffset)
-		got.say("offsetDelta", e.OffsetDelta)
-		got.say("timestamp", e.TimestampMs)
-		got.say("coordinatorEpoch", e.CoordinatorEpoch)
-		got.say("currentTxnFirstOffset", e.TxnFirst)
+		got.Say("producerId", e.ProducerID)
+		got.Say("producerEpoch", e.Epoch)
+		got.Say("lastSequence", e.LastSequence)
+		got.Say("lastOffset", e.LastOffset)
+		got.Say("offsetDelta", e.OffsetDelta)
+		got.Say("timestamp", e.TimestampMs)
+		got.Say("coordinatorEpoch", e.CoordinatorEpoch)
+		got.Say("currentTxnFirstOffset", e.TxnFirst)
 	}
-	if diff := cmp.Diff(want, []string(got)); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-said +decoded)\n%s", diff)
 	}
 	if diff := cmp.Diff(in, Encode(entries)); diff != "" {

@@ -3,64 +3,35 @@ package quorum
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/moldau-broker/moldau/protocol/batch"
+	"github.com/moldau-broker/moldau/protocol/formattest"
 	"github.com/moldau-broker/moldau/protocol/metadata"
 )
 
-// formatGolden reads a golden file of docs/format: its bytes, and what its lines say.
-func formatGolden(t *testing.T, name string) (data []byte, notes []string) {
-	t.Helper()
-	text, err := os.ReadFile("../../../docs/format/golden/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		digits, note, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if digits == "#" {
-			continue
-		}
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if data = append(data, b...); note != "" {
-			notes = append(notes, strings.TrimSpace(note))
-		}
-	}
-	return data, notes
-}
-
-// notes collects what was decoded, in the words of a golden file.
-type notes []string
-
-func (n *notes) say(name string, value any) { *n = append(*n, fmt.Sprintf("%s %v", name, value)) }
-
 // TestFormatPage holds docs/format/metadata-log.md to what reads and writes the log.
 func TestFormatPage(t *testing.T) {
-	for name, again := range map[string]func(in []byte, n *notes) ([]byte, error){
+	for name, again := range map[string]func(in []byte, n *formattest.Notes) ([]byte, error){
 		"topic-record.hex":     againRecord,
 		"partition-record.hex": againRecord,
 		"leader-change.hex":    againControl,
 		"snapshot-header.hex":  againControl,
 		"quorum-state.hex":     againState,
 	} {
-		in, want := formatGolden(t, name)
-		var got notes
+		golden := formattest.Read(t, name)
+		in, want := golden.Bytes(), golden.Notes()
+		var got formattest.Notes
 		written, err := again(in, &got)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff(want, []string(got)); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-said +decoded)\n%s", name, diff)
 		}
 		if !bytes.Equal(in, written) {
@@ -71,39 +42,39 @@ func TestFormatPage(t *testing.T) {
 
 func formatID(id [16]byte) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-func againRecord(in []byte, n *notes) ([]byte, error) {
+func againRecord(in []byte, n *formattest.Notes) ([]byte, error) {
 	r, version, err := metadata.DecodeVersion(in)
 	if err != nil {
 		return nil, err
 	}
-	n.say("frameVersion", in[0]) // The only one that is read.
-	n.say("apiKey", uint16(r.Key()))
-	n.say("version", version)
+	n.Say("frameVersion", in[0]) // The only one that is read.
+	n.Say("apiKey", uint16(r.Key()))
+	n.Say("version", version)
 	switch r := r.(type) {
 	case *metadata.Topic:
-		n.say("name", r.Name)
-		n.say("topicId", formatID(r.TopicID))
+		n.Say("name", r.Name)
+		n.Say("topicId", formatID(r.TopicID))
 	case *metadata.Partition:
-		n.say("partitionId", r.PartitionID)
-		n.say("topicId", formatID(r.TopicID))
-		n.say("replicas", r.Replicas)
-		n.say("isr", r.ISR)
-		n.say("removingReplicas", r.RemovingReplicas)
-		n.say("addingReplicas", r.AddingReplicas)
-		n.say("leader", r.Leader)
-		n.say("leaderEpoch", r.LeaderEpoch)
-		n.say("partitionEpoch", r.PartitionEpoch)
+		n.Say("partitionId", r.PartitionID)
+		n.Say("topicId", formatID(r.TopicID))
+		n.Say("replicas", r.Replicas)
+		n.Say("isr", r.ISR)
+		n.Say("removingReplicas", r.RemovingReplicas)
+		n.Say("addingReplicas", r.AddingReplicas)
+		n.Say("leader", r.Leader)
+		n.Say("leaderEpoch", r.LeaderEpoch)
+		n.Say("partitionEpoch", r.PartitionEpoch)
 		var dirs []string
 		for _, id := range r.Directories {
 			dirs = append(dirs, formatID(id))
 		}
-		n.say("directories", dirs)
+		n.Say("directories", dirs)
 	}
-	n.say("tags", 0)
+	n.Say("tags", 0)
 	return metadata.Encode(r, version), nil
 }
 
-func againControl(in []byte, n *notes) ([]byte, error) {
+func againControl(in []byte, n *formattest.Notes) ([]byte, error) {
 	typ, ok := batch.ControlType(in)
 	if !ok {
 		return nil, fmt.Errorf("no key")
@@ -113,8 +84,8 @@ func againControl(in []byte, n *notes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.say("key.version", 0)
-	n.say("key.type", typ)
+	n.Say("key.version", 0)
+	n.Say("key.type", typ)
 	switch r := r.(type) {
 	case *metadata.LeaderChange:
 		voters := func(list []metadata.Voter) (out []string) {
@@ -123,29 +94,29 @@ func againControl(in []byte, n *notes) ([]byte, error) {
 			}
 			return out
 		}
-		n.say("version", r.Version)
-		n.say("leaderId", r.LeaderID)
-		n.say("voters", voters(r.Voters))
-		n.say("grantingVoters", voters(r.GrantingVoters))
-		n.say("tags", 0)
+		n.Say("version", r.Version)
+		n.Say("leaderId", r.LeaderID)
+		n.Say("voters", voters(r.Voters))
+		n.Say("grantingVoters", voters(r.GrantingVoters))
+		n.Say("tags", 0)
 	case *metadata.SnapshotHeader:
-		n.say("version", r.Version)
-		n.say("lastContainedLogTimestamp", r.LastContainedLogTimestamp)
-		n.say("tags", 1)
-		n.say("tag", "10000 of 8 bytes")
-		n.say("raftIndex", r.RaftIndex)
+		n.Say("version", r.Version)
+		n.Say("lastContainedLogTimestamp", r.LastContainedLogTimestamp)
+		n.Say("tags", 1)
+		n.Say("tag", "10000 of 8 bytes")
+		n.Say("raftIndex", r.RaftIndex)
 	}
 	return slices.Concat(metadata.ControlKey(typ), metadata.EncodeControl(r)), nil
 }
 
-func againState(in []byte, n *notes) ([]byte, error) {
+func againState(in []byte, n *formattest.Notes) ([]byte, error) {
 	s, err := decodeState(in)
-	n.say("leaderId", s.LeaderID)
-	n.say("leaderEpoch", s.LeaderEpoch)
-	n.say("votedId", s.VotedID)
-	n.say("votedDirectoryId", formatID(s.VotedDirectory))
-	n.say("commitOffset", s.CommitOffset)
-	n.say("data_version", maxStateVersion)
+	n.Say("leaderId", s.LeaderID)
+	n.Say("leaderEpoch", s.LeaderEpoch)
+	n.Say("votedId", s.VotedID)
+	n.Say("votedDirectoryId", formatID(s.VotedDirectory))
+	n.Say("commitOffset", s.CommitOffset)
+	n.Say("data_version", maxStateVersion)
 	return s.encode(), err
 }
 
