@@ -191,7 +191,7 @@ func clientMetrics(t *T) {
 	name := t.name("metrics")
 	const kind = kmsg.ConfigResourceTypeClientMetrics
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
-		t.cleanup(func() { t.alter(v, kind, name, unset("interval.ms"), unset("metrics")) })
+		t.unsetAtEnd(v, kind, name, "interval.ms", "metrics")
 		t.ok("set", t.alter(v, kind, name, set("interval.ms", "60000"), set("metrics", "org.apache.kafka.producer")).ErrorCode)
 		t.code("too often", t.alter(v, kind, name, set("interval.ms", "1")).ErrorCode, kerr.InvalidRequest)
 		t.code("unknown", t.alter(v, kind, name, set("foo", "1")).ErrorCode, kerr.InvalidRequest)

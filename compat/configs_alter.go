@@ -65,6 +65,17 @@ func (t *T) alterTopic(topic string, changes ...change) {
 	t.ok("alter "+topic, t.alter(t.newest(kmsg.IncrementalAlterConfigs, 1), kmsg.ConfigResourceTypeTopic, topic, changes...).ErrorCode)
 }
 
+// unsetAtEnd takes settings back at the end.
+func (t *T) unsetAtEnd(version int16, kind kmsg.ConfigResourceType, name string, keys ...string) {
+	t.cleanup(func() {
+		var changes []change
+		for _, key := range keys {
+			changes = append(changes, unset(key))
+		}
+		t.ok(fmt.Sprintf("unset %v of %s %q", keys, kind, name), t.alter(version, kind, name, changes...).ErrorCode)
+	})
+}
+
 // becomes waits until a setting has a value: other brokers, and Kafka's own, hear
 // of changes a little later.
 func (t *T) becomes(topic, key, want string) {
@@ -231,10 +242,7 @@ func incrementalBroker(t *T) {
 	const key = "message.max.bytes"
 	topic := t.Topic(1)
 	before := t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key)
-	reset := func() {
-		t.alter(t.newest(kmsg.IncrementalAlterConfigs, 1), kmsg.ConfigResourceTypeBroker, "", unset(key))
-	}
-	t.cleanup(reset)
+	t.unsetAtEnd(t.newest(kmsg.IncrementalAlterConfigs, 1), kmsg.ConfigResourceTypeBroker, "", key)
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
 		t.ok("set", t.alter(v, kmsg.ConfigResourceTypeBroker, "", set(key, "54321")).ErrorCode)
 		t.becomes(topic, "max.message.bytes", "54321")
@@ -243,7 +251,7 @@ func incrementalBroker(t *T) {
 		t.until("the bound", func() bool {
 			return t.produce(t.newest(kmsg.Produce, 9), topic, big(60000).bytes()).ErrorCode == kerr.MessageTooLarge.Code
 		})
-		reset()
+		t.ok("delete", t.alter(v, kmsg.ConfigResourceTypeBroker, "", unset(key)).ErrorCode)
 		t.until("the old value", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) == before })
 	})
 }
@@ -264,7 +272,7 @@ func incrementalGroup(t *T) {
 	const key = "consumer.session.timeout.ms"
 	value := func() string { return t.setting(kmsg.ConfigResourceTypeGroupConfig, group, key) }
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
-		t.cleanup(func() { t.alter(v, kmsg.ConfigResourceTypeGroupConfig, group, unset(key)) })
+		t.unsetAtEnd(v, kmsg.ConfigResourceTypeGroupConfig, group, key)
 		equal(t, "default", value(), "45000")
 		t.ok("set", t.alter(v, kmsg.ConfigResourceTypeGroupConfig, group, set(key, "50000")).ErrorCode)
 		t.until("the value", func() bool { return value() == "50000" })
@@ -292,7 +300,7 @@ func effectRetention(t *T) {
 	topic := t.Topic(1)
 	before := t.topicSetting(topic, "retention.ms")
 	version := t.newest(kmsg.IncrementalAlterConfigs, 1)
-	t.cleanup(func() { t.alter(version, kmsg.ConfigResourceTypeBroker, "", unset("log.retention.ms")) })
+	t.unsetAtEnd(version, kmsg.ConfigResourceTypeBroker, "", "log.retention.ms")
 	t.ok("set", t.alter(version, kmsg.ConfigResourceTypeBroker, "", set("log.retention.ms", "7654321")).ErrorCode)
 	t.becomes(topic, "retention.ms", "7654321")
 	t.ok("delete", t.alter(version, kmsg.ConfigResourceTypeBroker, "", unset("log.retention.ms")).ErrorCode)

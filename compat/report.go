@@ -85,14 +85,29 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Results, func(res Result) bool { return res.Outcome == Failed })
 }
 
-// WriteTable writes the report for people: what did not pass, and the counts.
+// left tells what could not be undone.
+func (r Result) left() []string {
+	var lines []string
+	for _, l := range r.Left {
+		lines = append(lines, "not undone: "+l)
+	}
+	return lines
+}
+
+// WriteTable writes the report for people: what did not pass or was
+// not undone, and the counts.
 func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	for _, res := range r.Results {
-		if res.Outcome == Passed {
+		if res.Outcome == Passed && len(res.Left) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s  %s\n    %s\n    %s\n", res.Outcome, res.ID, res.Says, strings.ReplaceAll(res.Why, "\n", "\n    "))
+		fmt.Fprintf(&b, "%s  %s\n    %s\n", res.Outcome, res.ID, res.Says)
+		for _, line := range slices.Concat(strings.Split(res.Why, "\n"), res.left()) {
+			if line != "" {
+				fmt.Fprintf(&b, "    %s\n", line)
+			}
+		}
 		for _, x := range res.Wire {
 			fmt.Fprintf(&b, "    > %s\n    < %s\n", x.Request, x.Response)
 		}
@@ -159,6 +174,9 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		case Deviates:
 			c.Out = "deviates: " + res.Why
 		case Passed:
+		}
+		if left := strings.Join(res.left(), "\n"); left != "" {
+			c.Out = strings.TrimPrefix(c.Out+"\n"+left, "\n")
 		}
 		s.Cases = append(s.Cases, c)
 	}

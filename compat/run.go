@@ -52,6 +52,7 @@ type Result struct {
 	Refs    []string      `json:"refs,omitempty"`
 	Outcome Outcome       `json:"outcome"`
 	Why     string        `json:"why,omitempty"`
+	Left    []string      `json:"left,omitempty"` // What could not be undone, and why.
 	Wire    []Wire        `json:"wire,omitempty"` // The last exchange of each connection.
 	Took    time.Duration `json:"took_ns"`
 }
@@ -157,7 +158,8 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelLast()
 	t.ctx = last
-	t.end()
+	t.main = nil // Its deadline is the scenario's limit, and it may be broken: undoing dials anew.
+	res.Left = t.end()
 	return res
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,7 +22,7 @@ var made = []Scenario{
 	{ID: "a.slow", Says: "It is slow.", Slow: true, Run: func(*T) {}},
 	{ID: "b.not-served", Says: "It is not served.", Run: func(t *T) { t.each(kmsg.Metadata, 90, 99, func(int16) {}) }},
 	{ID: "b.fails", Says: "It fails.", Run: func(t *T) {
-		t.cleanup(func() { t.Fatalf("what fails at the end is nobody's failure") })
+		t.cleanup(func() { t.Fatalf("a setting") })
 		resp := ask[*kmsg.MetadataResponse](t, 1, metadataRequest())
 		equal(t, "topics", len(resp.Topics), 7)
 	}},
@@ -75,15 +76,61 @@ func TestFailuresAreReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"failed  b.fails\n    It fails.\n    topics: got 0, want 7\n    > MetadataRequest v1 {Topics:[]}\n    < MetadataResponse v1 {Brokers:[",
+		"failed  b.fails\n    It fails.\n    topics: got 0, want 7\n",
+		"\n    > MetadataRequest v1 {Topics:[]}\n    < MetadataResponse v1 {Brokers:[",
 		"the scenario itself panicked: oh",
 		"the end of time did not come to pass",
 		"Metadata 90 to 99 is not advertised",
+		"want 7\n    not undone: a setting\n    >",
 		"all       2         1       3    1   50.0",
 	} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}
+	}
+}
+
+// TestSettingsAreTakenBack: also of a scenario whose limit is over, or whose
+// connection is broken, and a refusal is told.
+func TestSettingsAreTakenBack(t *testing.T) {
+	const key = "log.retention.ms"
+	change := func(t *T) {
+		version := t.newest(kmsg.IncrementalAlterConfigs, 1)
+		t.unsetAtEnd(version, kmsg.ConfigResourceTypeBroker, "", key)
+		t.ok("set", t.alter(version, kmsg.ConfigResourceTypeBroker, "", set(key, "7654321")).ErrorCode)
+	}
+	for name, s := range map[string]Scenario{
+		"past the limit": {Limit: 700 * time.Millisecond, Run: func(t *T) {
+			change(t)
+			t.until("the end of time", func() bool { return false })
+		}},
+		"connection closed": {Run: func(t *T) {
+			change(t)
+			t.Conn().Close()
+		}},
+		"refused": {Run: func(t *T) {
+			change(t)
+			t.unsetAtEnd(1, kmsg.ConfigResourceTypeBroker, "4711", key)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mb := brokertest.Start(t)
+				var left string
+				s.ID, s.Alone = "a.sets", true
+				after := Scenario{ID: "b.reads", Alone: true, Run: func(t *T) { left = t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) }}
+				report, err := Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.Run(t.Context(), []Scenario{s, after})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left != "" {
+					t.Errorf("the next scenario reads %s=%s", key, left)
+				}
+				if told := strings.Join(report.Results[0].Left, "; "); (name == "refused") != strings.Contains(told, "4711") || name != "refused" && told != "" {
+					t.Errorf("told as not undone: %q", told)
+				}
+			})
+		})
 	}
 }
 

@@ -100,23 +100,19 @@ func (t *T) DialAs(clientID string) *Conn {
 // cleanup registers what is undone at the end, last first.
 func (t *T) cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
 
-// end undoes and closes all; what cannot be undone is nobody's failure.
-func (t *T) end() {
+// end undoes and closes all. What cannot be undone it returns: that is no failure
+// of the scenario, but the broker is not as it was.
+func (t *T) end() (left []string) {
+	t.part = ""
 	for _, f := range slices.Backward(t.cleanups) {
-		func() {
-			defer func() {
-				if p := recover(); p != nil {
-					if _, ok := p.(*failure); !ok {
-						panic(p)
-					}
-				}
-			}()
-			f()
-		}()
+		if end := t.guarded(func(*T) { f() }); end != nil {
+			left = append(left, end.text)
+		}
 	}
 	for _, c := range t.conns {
 		c.Close()
 	}
+	return left
 }
 
 // name makes a name that nobody else uses.
