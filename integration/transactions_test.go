@@ -28,7 +28,7 @@ func TestTransactionsAcrossKill(t *testing.T) {
 	b := newBroker(t)
 	b.Start(t)
 	createTopic(t, admin(t, b.Addr()), txnTopic, txnPartitions)
-	h := newHistory()
+	h := newOutcomes()
 	var stop atomic.Bool
 	var writers sync.WaitGroup
 	for w := range txnWriters {
@@ -61,31 +61,31 @@ const (
 	aborted                  // It was not, nor was it ever asked to be.
 )
 
-// history holds what became of every transaction, by its name.
-type history struct {
+// outcomes holds what became of every transaction, by its name.
+type outcomes struct {
 	ended atomic.Int64
 	mu    struct {
 		sync.Mutex
-		outcomes map[string]outcome
+		byName map[string]outcome
 	}
 }
 
-func newHistory() *history {
-	h := new(history)
-	h.mu.outcomes = make(map[string]outcome)
+func newOutcomes() *outcomes {
+	h := new(outcomes)
+	h.mu.byName = make(map[string]outcome)
 	return h
 }
 
-func (h *history) note(name string, o outcome) {
+func (h *outcomes) note(name string, o outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.outcomes[name] = o
+	h.mu.byName[name] = o
 	h.ended.Add(1)
 }
 
 // write writes transactions until stop. After an error it begins anew with the same
 // transactional id, as a restarted application would.
-func (h *history) write(t *testing.T, addr string, w int, stop *atomic.Bool) {
+func (h *outcomes) write(t *testing.T, addr string, w int, stop *atomic.Bool) {
 	var cl *kgo.Client
 	for i := 0; !stop.Load(); i++ {
 		if cl == nil {
@@ -169,12 +169,12 @@ func readCommitted(t *testing.T, addr string) map[string]map[string]int {
 }
 
 // check compares what is there with what writers know.
-func (h *history) check(t *testing.T, seen map[string]map[string]int) {
+func (h *outcomes) check(t *testing.T, seen map[string]map[string]int) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var count [3]int
-	for name, o := range h.mu.outcomes {
+	for name, o := range h.mu.byName {
 		count[o]++
 		there := seen[name]
 		switch {
@@ -192,7 +192,7 @@ func (h *history) check(t *testing.T, seen map[string]map[string]int) {
 		}
 	}
 	for name := range seen {
-		if _, ok := h.mu.outcomes[name]; !ok {
+		if _, ok := h.mu.byName[name]; !ok {
 			t.Errorf("transaction %s was never written", name)
 		}
 	}
