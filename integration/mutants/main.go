@@ -1,0 +1,201 @@
+//go:build unix
+
+// Command mutants says what a test is worth: it plants faults in the broker, one at
+// a time, and runs a command against each. The faults are drawn from a seed, so that
+// nobody chooses those that are easy to find. Nothing in the tree is changed: a
+// fault is a file that the build takes instead (go build -overlay).
+//
+//	go run ./mutants -n 20 -seed 4 -in coordinator/txn,broker/internal/replica -- \
+//		go test -run TestHistory -binary '$MOLDAU' .
+//
+// The command gets the binary with the fault as $MOLDAU. A fault is found when the
+// command fails; one that does not build is drawn again. The report on the standard
+// output is a table in Markdown.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	count := flag.Int("n", 20, "how many faults to plant")
+	seed := flag.Uint64("seed", 1, "what they are drawn from")
+	in := flag.String("in", "broker/internal/api", "folders to plant them in, separated by commas")
+	limit := flag.Duration("limit", 5*time.Minute, "a command that takes longer has found the fault")
+	root := flag.String("root", "..", "the root of the tree")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *root, strings.Split(*in, ","), *count, *seed, *limit, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// run plants count faults and prints what became of each.
+func run(ctx context.Context, root string, folders []string, count int, seed uint64, limit time.Duration, command []string) error {
+	if len(command) == 0 {
+		return errors.New("no command after --")
+	}
+	var sites []site
+	for _, folder := range folders {
+		found, err := folderSites(root, folder)
+		if err != nil {
+			return err
+		}
+		sites = append(sites, found...)
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	p := planter{root: root, dir: dir, command: command, limit: limit}
+	if err := p.sound(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%d of %d places, seed %d, in %s\n\n", count, len(sites), seed, strings.Join(folders, ", "))
+	fmt.Print("| # | fault | found |\n|---|---|---|\n")
+	planted, found := 0, 0
+	for _, s := range sites {
+		if planted == count {
+			break
+		}
+		verdict, err := p.try(ctx, s)
+		if err != nil {
+			return err
+		}
+		if verdict == unbuilt {
+			continue
+		}
+		planted++
+		if verdict != missed {
+			found++
+		}
+		fmt.Printf("| %d | `%s` | %s |\n", planted, strings.ReplaceAll(s.String(), "|", `\|`), verdict)
+	}
+	fmt.Printf("\n%d of %d found.\n", found, planted)
+	return nil
+}
+
+// What became of a fault.
+const (
+	unbuilt = "does not build"
+	missed  = "no"
+	failed  = "yes"
+	slow    = "yes, by the time limit"
+)
+
+// planter builds faults and runs the command against them.
+type planter struct {
+	root, dir string
+	command   []string
+	limit     time.Duration
+}
+
+// sound sees that the command passes without a fault: else it says nothing.
+func (p planter) sound(ctx context.Context) error {
+	binary, err := p.build(ctx, nil)
+	if err != nil {
+		return err
+	}
+	switch verdict, output := p.judge(ctx, binary); verdict {
+	case missed:
+		return nil
+	default:
+		return fmt.Errorf("the command fails without any fault:\n%s", output)
+	}
+}
+
+// try plants one fault.
+func (p planter) try(ctx context.Context, s site) (verdict string, err error) {
+	original := filepath.Join(p.root, s.path)
+	source, err := os.ReadFile(original)
+	if err != nil {
+		return "", err
+	}
+	changed := filepath.Join(p.dir, "fault.go")
+	text := string(source[:s.start]) + s.text + string(source[s.end:])
+	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	absolute, err := filepath.Abs(original)
+	if err != nil {
+		return "", err
+	}
+	binary, err := p.build(ctx, map[string]string{absolute: changed})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return unbuilt, nil // An unused variable, for example: no fault that could be shipped.
+	}
+	verdict, output := p.judge(ctx, binary)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	fmt.Fprintf(os.Stderr, "\n--- %s: %s\n%s\n", s, verdict, output)
+	return verdict, nil
+}
+
+// build builds the binary with files replaced.
+func (p planter) build(ctx context.Context, replace map[string]string) (string, error) {
+	overlay := filepath.Join(p.dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(p.dir, "moldau")
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", binary, "./cmd/moldau")
+	cmd.Dir = p.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// judge runs the command against a binary, and returns the end of what it printed.
+func (p planter) judge(ctx context.Context, binary string) (verdict, output string) {
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
+	defer cancel()
+	args := make([]string, len(p.command))
+	for n, arg := range p.command {
+		args[n] = strings.ReplaceAll(arg, "$MOLDAU", binary)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // The broker ends with the command.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Env = append(os.Environ(), "MOLDAU="+binary)
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // Brokers that a failed command has left.
+	}
+	if len(out) > 2000 {
+		out = out[len(out)-2000:]
+	}
+	switch {
+	case ctx.Err() != nil:
+		return slow, string(out)
+	case err != nil:
+		return failed, string(out)
+	}
+	return missed, string(out)
+}
