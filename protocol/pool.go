@@ -18,8 +18,11 @@ const (
 	classStep    = 2 // Each class is 1<<classStep times the one before.
 )
 
-// SmallBuffer is the size of the smallest pooled buffer, in bytes.
-const SmallBuffer = 1 << minClassBits
+// Sizes of the smallest and of the largest pooled buffer, in bytes.
+const (
+	SmallBuffer = 1 << minClassBits
+	LargeBuffer = SmallBuffer << ((classes - 1) * classStep)
+)
 
 // Pool lends buffers of a few fixed sizes. Fresh memory costs half a
 // millisecond a MiB in page faults, a pooled buffer 30 ns; what is not used is

@@ -37,7 +37,7 @@ type Config struct {
 	Limits protocol.Limits
 	// QueuedBytes bounds the memory of all requests being read, decoded and
 	// handled, beyond a small share that each connection has for itself: half
-	// of it is for their bytes (but always enough for the largest request),
+	// of it is for their bytes (but always enough for the largest request, and 4 MiB),
 	// half for what they become when they are decoded. No request but Produce
 	// may be larger than half of it divided by protocol.DecodeFactor: 1.4 MiB
 	// with the default of 256 MiB.

@@ -261,6 +261,43 @@ func TestHalfRequestsCannotHoldAllMemory(t *testing.T) {
 	})
 }
 
+// TestBufferLargerThanTheBudget: the buffer of a request is rounded up to a size that
+// the pool has. What the reader gives back is what it took, and no request that is
+// allowed waits for more memory than there is.
+func TestBufferLargerThanTheBudget(t *testing.T) {
+	for name, size := range map[string]int{
+		"just beyond what a connection has": 90_000,
+		"the largest that is allowed":       100_000,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, echo, func(c *Config) {
+					c.QueuedBytes = 200_000
+					c.Limits.Produce = 100_000
+				})
+				frame := request(kmsg.Produce, 1, "")
+				body := strings.Repeat("x", 4+size-len(frame))
+				frame = request(kmsg.Produce, 1, body)
+				left := r.dial()
+				left.send(frame[:80_000])
+				synctest.Wait()
+				left.Close()
+				c := r.dial()
+				began := time.Now()
+				go c.Write(frame)
+				c.want(1, body)
+				synctest.Wait()
+				if took := time.Since(began); took > 0 {
+					t.Errorf("the request took %v", took)
+				}
+				if n := r.frames.used(); n != 0 {
+					t.Errorf("%d bytes are lost", n)
+				}
+			})
+		})
+	}
+}
+
 // TestWorstArraysStayInTheBudget sends the requests that grow most in decoding,
 // many at once, and wants the decoders to take turns.
 func TestWorstArraysStayInTheBudget(t *testing.T) {

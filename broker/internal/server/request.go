@@ -155,12 +155,16 @@ func (c *conn) reserveDecoding(size int) (held *int64, err error) {
 	return &n, nil
 }
 
-// reserve is what the reader asks before it takes a large buffer.
+// reserve is what the reader asks before it takes a large buffer. It is granted all
+// or nothing, so that what the reader gives back is what it took.
 func (c *conn) reserve(n int) error {
 	if n < 0 {
 		c.reserved += n
 		c.server.frames.collected(int64(-n))
 		return nil
+	}
+	if int64(c.reserved+n) > c.server.frames.total {
+		return c.noBudget(errNoBudget) // Waiting would be for itself.
 	}
 	if _, err := c.server.frames.acquire(c.ctx, int64(n)); err != nil {
 		return c.noBudget(err)

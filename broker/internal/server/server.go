@@ -53,8 +53,9 @@ func New(cfg Config) (*Server, error) {
 	// No request may be larger than the budget allows to decode, even alone.
 	s.cfg.Limits.Other = min(s.cfg.Limits.Other, int(s.cfg.QueuedBytes/2/protocol.DecodeFactor))
 	// Two budgets, so that requests that have arrived can always be decoded
-	// while others fill the memory for arriving.
-	frames := max(s.cfg.QueuedBytes/2, int64(s.cfg.Limits.Produce))
+	// while others fill the memory for arriving. The buffer of the largest request
+	// fits into the latter whatever its size is rounded up to.
+	frames := max(s.cfg.QueuedBytes/2, int64(s.cfg.Limits.Produce), protocol.LargeBuffer)
 	s.frames = newBudget(frames, 2*s.cfg.QueuedWait, s.cfg.Metrics.QueuedBytes.WithLabelValues("frames"))
 	s.decoding = newBudget(s.cfg.QueuedBytes/2, s.cfg.QueuedWait, s.cfg.Metrics.QueuedBytes.WithLabelValues("decoding"))
 	s.admission = newAdmission(s.cfg)
