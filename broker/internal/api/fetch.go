@@ -56,7 +56,7 @@ type fetching struct {
 	clusterView
 	req       *kmsg.FetchRequest
 	fetches   *Fetches
-	poll      *session.Poll
+	poll      polling
 	began     time.Time
 	isolation replica.Isolation
 	replicaID int32 // -1 is a consumer, -2 one that debugs; others are followers.
@@ -152,14 +152,15 @@ func (f *fetching) run(ctx context.Context) error {
 	}
 	timer := time.NewTimer(time.Until(f.began.Add(time.Duration(f.req.MaxWaitMillis) * time.Millisecond)))
 	defer timer.Stop()
-	wake := f.poll.Session.Tag.(*listener).waiter.C()
+	changed, passed := f.poll.listener.waiter.C(), f.poll.listener.passed
 	for {
 		// What was read is given back: files are not held open for the sake
 		// of who waits.
 		f.release()
 		last := false
 		select {
-		case <-wake:
+		case <-changed:
+		case <-passed:
 		case <-timer.C:
 			last = true
 		case <-f.call.Conn.Draining:
@@ -183,8 +184,11 @@ func (f *fetching) sessionless() bool {
 // look reads all partitions that may have something new, after it began to watch
 // them, and says whether the request is to be answered with that.
 func (f *fetching) look(again, watch bool) (enough bool) {
-	asks := f.fetches.asks(f.poll)
 	f.reads = f.reads[:0]
+	asks, of, ok := f.fetches.asks(f.poll)
+	if !ok {
+		return true // The answer will be an error.
+	}
 	for _, a := range asks {
 		f.reads = append(f.reads, f.find(a))
 	}
@@ -193,7 +197,7 @@ func (f *fetching) look(again, watch bool) (enough bool) {
 	}
 
 	left, minOne, bytes := f.maxBytes, true, 0
-	readable := f.poll.Session.Len() - len(f.reads) // Those with nothing new.
+	readable := of - len(f.reads) // Those with nothing new.
 	enough = f.req.MaxWaitMillis <= 0
 	for i := range f.reads {
 		r := &f.reads[i]

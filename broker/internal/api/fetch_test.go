@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -333,6 +334,70 @@ func TestFetchSessionWakes(t *testing.T) {
 			if diff := cmp.Diff(want, told(t, askFetch(t, n, req))); diff != "" || time.Since(began) != 2*time.Second {
 				t.Errorf("round %d after %v: %s", round, time.Since(began), diff)
 			}
+		}
+	})
+}
+
+// TestFetchSessionOnTwoConnections: a client that has lost a connection continues its
+// session on another while the broker still waits for it on the first. The first is
+// told that its epoch is over, and takes nothing from the second, which may want
+// another isolation.
+func TestFetchSessionOnTwoConnections(t *testing.T) {
+	for name, second := range map[string]int8{"the same": 0, "with another isolation": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t, 1)
+				n.topic("t", 1, 3)
+				id := askFetch(t, n, sessionFetch(0, 0, want1{0, 0}, want1{1, 0}, want1{2, 0})).SessionID
+				for round := range int64(20) {
+					fetch := func(epoch int64, isolation int8, want ...string) {
+						req := sessionFetch(id, int32(epoch), want1{1, round}, want1{2, 0})
+						req.IsolationLevel, req.MaxWaitMillis = isolation, 60_000
+						if diff := cmp.Diff(want, told(t, askFetch(t, n, req))); diff != "" {
+							t.Errorf("round %d, epoch %d: %s", round, epoch, diff)
+						}
+					}
+					began := time.Now()
+					var both sync.WaitGroup
+					both.Go(func() { fetch(2*round+1, 0, "error 71") })
+					synctest.Wait()
+					both.Go(func() {
+						fetch(2*round+2, second, fmt.Sprintf("1: %d:x", round))
+						if took := time.Since(began); took > 0 {
+							t.Errorf("round %d took %v", round, took)
+						}
+					})
+					synctest.Wait()
+					n.fill("t", 1, "x")
+					both.Wait()
+				}
+			})
+		})
+	}
+}
+
+// TestFetchSessionUsedAtOnce is the same with everything at the same time, for the
+// race detector: either fetch may be the one that is answered.
+func TestFetchSessionUsedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, 1)
+		n.topic("t", 1, 3)
+		id := askFetch(t, n, sessionFetch(0, 0, want1{0, 0}, want1{1, 0})).SessionID
+		for round := range int64(20) {
+			var all sync.WaitGroup
+			fetch := func(epoch int64, isolation int8, wants ...want1) {
+				req := sessionFetch(id, int32(epoch), wants...)
+				req.IsolationLevel, req.MaxWaitMillis = isolation, 1000
+				if resp := askFetch(t, n, req); resp.ErrorCode != 0 && resp.ErrorCode != kerr.InvalidFetchSessionEpoch.Code {
+					t.Errorf("round %d, epoch %d: error %d", round, epoch, resp.ErrorCode)
+				}
+			}
+			all.Go(func() { fetch(2*round+1, int8(round%2), want1{1, round}) })
+			synctest.Wait()
+			all.Go(func() { fetch(2*round+2, int8(round/2%2), want1{2, round}, want1{1, round}) })
+			all.Go(func() { n.fill("t", 1, "x") })
+			all.Go(func() { n.fill("t", 2, "x") })
+			all.Wait()
 		}
 	})
 }

@@ -41,6 +41,7 @@ func (f *Fetches) Stats() session.Stats {
 type listener struct {
 	waiter    *replica.Waiter
 	isolation replica.Isolation
+	passed    chan struct{} // Receives what woke a fetch that was overtaken.
 }
 
 // watched is what an entry's Tag holds: the partition that is watched for it.
@@ -49,27 +50,35 @@ type watched struct {
 	watch     *replica.Watch
 }
 
+// polling is a fetch under way. The session may be used by another connection
+// meanwhile, so what it holds is only looked at with the lock of Fetches.
+type polling struct {
+	*session.Poll
+	listener *listener // The session's when the fetch began.
+}
+
 // begin finds the session of a fetch, and the partitions to read first.
-func (f *Fetches) begin(now time.Time, q session.Fetch, isolation replica.Isolation) (*session.Poll, error) {
+func (f *Fetches) begin(now time.Time, q session.Fetch, isolation replica.Isolation) (polling, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	poll, err := f.mu.cache.Begin(now, q)
 	if err != nil {
-		return nil, err
+		return polling{}, err
 	}
 	for _, e := range poll.Removed {
 		unwatch(e)
 	}
 	f.dropLocked(poll)
 	if l, ok := poll.Session.Tag.(*listener); ok && l.isolation == isolation {
-		return poll, nil
+		return polling{poll, l}, nil
 	}
 	// A new session, or a client that has changed its mind about isolation.
 	for e := range poll.Session.Entries() {
 		unwatch(e)
 	}
-	poll.Session.Tag = &listener{replica.NewWaiter(), isolation}
-	return poll, nil
+	l := &listener{replica.NewWaiter(), isolation, make(chan struct{}, 1)}
+	poll.Session.Tag = l
+	return polling{poll, l}, nil
 }
 
 // dropLocked stops watching for sessions that have ended.
@@ -90,24 +99,34 @@ func unwatch(e *session.Entry) {
 }
 
 // asks are the partitions to read now, after those that have changed since were
-// counted among them.
-func (f *Fetches) asks(poll *session.Poll) []session.Ask {
-	l := poll.Session.Tag.(*listener)
-	changed := l.waiter.Take(nil)
+// counted among them, and of how many partitions of the session they are. ok is
+// false when a later fetch of the session runs on another connection: that one is to
+// hear of the changes.
+func (f *Fetches) asks(poll polling) (asks []session.Ask, of int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, w := range changed {
+	for _, w := range poll.listener.waiter.Take(nil) {
 		poll.Session.Ready(w.Tag.(*session.Entry))
 	}
-	return poll.Asks()
+	if poll.Overtaken() {
+		select {
+		case poll.listener.passed <- struct{}{}:
+		default:
+		}
+		return nil, 0, false
+	}
+	return poll.Asks(), poll.Session.Len(), true
 }
 
 // watch sees that the session hears of changes of its partitions. It is called
 // before they are read, so that no change is missed.
-func (f *Fetches) watch(poll *session.Poll, reads []reading) {
+func (f *Fetches) watch(poll polling, reads []reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := poll.Session.Tag.(*listener)
+	l := poll.listener
+	if poll.Session.Tag != any(l) {
+		return // A later fetch of the session wants another isolation.
+	}
 	for i := range reads {
 		e, p := reads[i].ask.Entry, reads[i].partition
 		if w, ok := e.Tag.(*watched); ok {
@@ -124,7 +143,7 @@ func (f *Fetches) watch(poll *session.Poll, reads []reading) {
 
 // done ends a poll: it says which of the readings the client is told, and the
 // session id of the answer.
-func (f *Fetches) done(now time.Time, poll *session.Poll, reads []reading) (id int32, err error) {
+func (f *Fetches) done(now time.Time, poll polling, reads []reading) (id int32, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range reads {
@@ -135,16 +154,16 @@ func (f *Fetches) done(now time.Time, poll *session.Poll, reads []reading) (id i
 		})
 	}
 	id, err = poll.Done(now, f.mu.rng)
-	f.dropLocked(poll)
-	f.forgetLocked(poll)
+	f.dropLocked(poll.Poll)
+	f.forgetLocked(poll.Poll)
 	return id, err
 }
 
 // abandon ends a poll whose client is gone.
-func (f *Fetches) abandon(poll *session.Poll) {
+func (f *Fetches) abandon(poll polling) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forgetLocked(poll)
+	f.forgetLocked(poll.Poll)
 }
 
 // forgetLocked stops watching for a fetch without a session.

@@ -104,23 +104,15 @@ func (p *Poll) Done(now time.Time, rng *rand.Rand) (id int32, err error) {
 	return NoSession, nil
 }
 
-// Throttled ends the fetch with an empty answer, and returns its session id:
-// a session goes on, none is begun.
-func (p *Poll) Throttled() (id int32, err error) {
-	if p.kind != incremental {
-		return NoSession, nil
-	}
-	if !p.current() {
-		return p.Session.id, ErrEpoch
-	}
-	return p.Session.id, nil
-}
-
 // Kept reports whether the session lives on after Done. If not, nobody needs to
 // watch its partitions any more.
 func (p *Poll) Kept() bool {
 	return p.Session.id != NoSession && p.cache.sessions[p.Session.id] == p.Session
 }
+
+// Overtaken reports whether another request has used the session since, so that
+// Done will refuse the answer.
+func (p *Poll) Overtaken() bool { return !p.current() }
 
 // current is false if another request has used the session since: the same
 // request sent twice, over two connections.
