@@ -376,6 +376,23 @@ func TestFetchSessionOnTwoConnections(t *testing.T) {
 	}
 }
 
+// TestFetchSessionChangesIsolation: a session that goes on with another isolation
+// hears of the partitions that it does not name as before.
+func TestFetchSessionChangesIsolation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, 1)
+		n.topic("t", 1, 2)
+		id := askFetch(t, n, sessionFetch(0, 0, want1{0, 0}, want1{1, 0})).SessionID
+		time.AfterFunc(time.Second, func() { n.fill("t", 1, "x") })
+		req := sessionFetch(id, 1)
+		req.IsolationLevel, req.MaxWaitMillis = 1, 60_000
+		began := time.Now()
+		if diff := cmp.Diff([]string{"1: 0:x"}, told(t, askFetch(t, n, req))); diff != "" || time.Since(began) != time.Second {
+			t.Errorf("after %v: %s", time.Since(began), diff)
+		}
+	})
+}
+
 // TestFetchSessionUsedAtOnce is the same with everything at the same time, for the
 // race detector: either fetch may be the one that is answered.
 func TestFetchSessionUsedAtOnce(t *testing.T) {

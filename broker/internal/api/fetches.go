@@ -72,9 +72,11 @@ func (f *Fetches) begin(now time.Time, q session.Fetch, isolation replica.Isolat
 	if l, ok := poll.Session.Tag.(*listener); ok && l.isolation == isolation {
 		return polling{poll, l}, nil
 	}
-	// A new session, or a client that has changed its mind about isolation.
+	// A new session, or a client that has changed its mind about isolation: what
+	// was watched for the other is to be looked at once more.
 	for e := range poll.Session.Entries() {
 		unwatch(e)
+		poll.Session.Ready(e)
 	}
 	l := &listener{replica.NewWaiter(), isolation, make(chan struct{}, 1)}
 	poll.Session.Tag = l
