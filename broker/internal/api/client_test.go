@@ -190,3 +190,53 @@ func TestNoAcksOverTheWire(t *testing.T) {
 		}
 	})
 }
+
+// silent is a coordinator of transactions that never answers.
+type silent struct {
+	api.Transactions
+	asked, gone bool
+}
+
+func (s *silent) Ask(ctx context.Context, _ string, _ any) (any, error) {
+	s.asked = true
+	<-ctx.Done()
+	s.gone = true
+	return nil, context.Cause(ctx)
+}
+
+// TestLargeTransactionalProduceEndsWithItsClient: a request that is looked at as a
+// whole before anything is appended waits for its transaction only as long as its
+// client does.
+func TestLargeTransactionalProduceEndsWithItsClient(t *testing.T) {
+	for name, size := range map[string]int{"small": 1000, "large": 600_000} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				env, topic := api.NewNode(t)
+				topic("t", 1)
+				coordinator := &silent{}
+				env.Transactions = coordinator
+				nc, err := serve(t, env).Dial(t.Context(), "tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := batch.Plain(0, -1)
+				m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = 7, 0, 0, true
+				b := batch.NewBuilder(m)
+				b.Append(time.Now().UnixMilli(), nil, make([]byte, size))
+				req := produceOf(-1, "")
+				req.TransactionID = kmsg.StringPtr("txn")
+				req.Topics[0].Partitions[0].Records = b.Build()
+				go nc.Write(frame(1, req))
+				synctest.Wait()
+				if !coordinator.asked || coordinator.gone {
+					t.Fatalf("the coordinator was asked: %v, and left: %v", coordinator.asked, coordinator.gone)
+				}
+				nc.Close()
+				synctest.Wait()
+				if !coordinator.gone {
+					t.Error("the client has left, and the request still waits")
+				}
+			})
+		})
+	}
+}

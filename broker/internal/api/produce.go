@@ -85,6 +85,7 @@ func (p *producing) append(ctx context.Context) error {
 			if body, err = in.Peek(in.Left()); err != nil {
 				return err
 			}
+			in.Skip(len(body)) // It stays where it is; but a client that leaves from now on is seen.
 		}
 		if err := p.look(body); err != nil {
 			return err
