@@ -36,7 +36,7 @@ type conn struct {
 	call     api.Call                // Reused: one request at a time.
 	clientID *string                 // Of the last request, which is nearly always that of the next.
 	reserved int                     // Bytes of the frames budget that the reader's buffer takes.
-	made     int64                   // Bytes of the decoding budget that the handler asked for.
+	made     int64                   // Bytes of the decoding budget that the request takes.
 	room     func(bytes int64) error // makeRoom, made once.
 }
 
@@ -123,19 +123,17 @@ func (c *conn) handle(size int) (api.Answer, error) {
 // serveCall calls the handler with the memory set aside that the decoded
 // request may need. Produce is decoded in place, so its buffer is all it needs.
 func (c *conn) serveCall(size int) (api.Answer, error) {
-	if c.call.Key != int16(kmsg.Produce) && size > freeDecodeBytes {
-		held, err := c.reserveDecoding(size)
-		if err != nil {
-			return api.Answer{}, err
-		}
-		defer func() { c.server.decoding.collected(*held) }()
-	}
 	defer func() {
 		if c.made > 0 {
 			c.server.decoding.collected(c.made)
 			c.made = 0
 		}
 	}()
+	if c.call.Key != int16(kmsg.Produce) && size > freeDecodeBytes {
+		if err := c.reserveDecoding(size); err != nil {
+			return api.Answer{}, err
+		}
+	}
 	answer, err := c.server.cfg.Handler.Serve(c.ctx, &c.call)
 	if err != nil && !is[*peerError](err) {
 		err = &peerError{"request", err}

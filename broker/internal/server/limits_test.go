@@ -437,3 +437,48 @@ func TestRoomForTooMuch(t *testing.T) {
 		}
 	})
 }
+
+// TestRoomBesideTheDecodedRequest: what a decoded request holds counts with what its
+// handler asks for; together more than there is would be waited for in vain.
+func TestRoomBesideTheDecodedRequest(t *testing.T) {
+	const budget = 8 << 20
+	decoding := int64(len(request(kmsg.Metadata, 1, strings.Repeat("x", 50_000)))-4) * protocol.DecodeFactor
+	for name, tc := range map[string]struct {
+		retained, made int64
+		ok             bool
+	}{
+		"what is left":           {-1, budget - decoding, true},
+		"one byte more":          {-1, budget - decoding + 1, false},
+		"what was given back":    {5000, budget - 5000, true},
+		"one more of the latter": {5000, budget - 5000 + 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var took time.Duration
+				r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
+					if tc.retained >= 0 {
+						call.Retain(tc.retained)
+					}
+					began := time.Now()
+					err := call.Reserve(tc.made)
+					took = time.Since(began)
+					return answerOf(call, nil), err
+				}, func(c *Config) { c.QueuedBytes = 2 * budget })
+				c := r.dial()
+				go c.send(request(kmsg.Metadata, 1, strings.Repeat("x", 50_000)))
+				if tc.ok {
+					c.want(1, "")
+				} else {
+					c.wantClosed()
+				}
+				if took > 0 {
+					t.Errorf("it waited %v", took)
+				}
+				synctest.Wait()
+				if n := r.decoding.used(); n != 0 {
+					t.Errorf("%d bytes are lost", n)
+				}
+			})
+		})
+	}
+}

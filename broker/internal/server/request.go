@@ -139,20 +139,21 @@ func (c *conn) readDeadline(began time.Time) time.Time {
 const freeDecodeBytes = 64 << 10 / protocol.DecodeFactor
 
 // reserveDecoding takes from the budget what decoding a request of that size
-// may need, and lets the handler give back what it did not. *held is what has
-// to be given back in the end.
-func (c *conn) reserveDecoding(size int) (held *int64, err error) {
+// may need, and lets the handler give back what it did not.
+func (c *conn) reserveDecoding(size int) error {
 	n, err := c.server.decoding.acquire(c.ctx, int64(size)*protocol.DecodeFactor)
 	if err != nil {
-		return nil, c.noBudget(err)
+		return c.noBudget(err)
 	}
+	c.made += n
 	c.call.Retain = func(used int64) {
 		if used < n {
 			c.server.decoding.release(n - used)
+			c.made -= n - used
 			n = used
 		}
 	}
-	return &n, nil
+	return nil
 }
 
 // reserve is what the reader asks before it takes a large buffer. It is granted all
