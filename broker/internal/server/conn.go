@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -108,16 +109,16 @@ func (c *conn) handle(size int) (api.Answer, error) {
 		// The answer is known before all of the request was looked at.
 		err = c.in.SkipFrame()
 	}
-	if c.ctx.Err() != nil && err != nil {
-		return api.Answer{}, context.Cause(c.ctx) // The reason, not its effect.
+	if err = cmp.Or(err, watchErr); err == nil {
+		return answer, nil
 	}
-	if err == nil && watchErr != nil {
-		if answer.Release != nil {
-			answer.Release()
-		}
-		return api.Answer{}, watchErr
+	if answer.Release != nil {
+		answer.Release()
 	}
-	return answer, err
+	if c.ctx.Err() != nil {
+		err = context.Cause(c.ctx) // The reason, not its effect.
+	}
+	return api.Answer{}, err
 }
 
 // serveCall calls the handler with the memory set aside that the decoded
