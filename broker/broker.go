@@ -469,9 +469,9 @@ func (r *running) newServer() (*server.Server, error) {
 		Handler: r.handler(buffers), Listen: r.cfg.ListenFunc, Logger: r.log,
 		Metrics: server.NewMetrics(r.cfg.Metrics), Buffers: buffers,
 		Limits:              protocol.Limits{Produce: int(v.Int("socket.request.max.bytes"))},
-		MaxConnections:      int(v.Int("max.connections")),
-		MaxConnectionsPerIP: int(v.Int("max.connections.per.ip")),
-		AcceptRate:          int(v.Int("max.connection.creation.rate")),
+		MaxConnections:      zeroIsNone(v.Int("max.connections")),
+		MaxConnectionsPerIP: zeroIsNone(v.Int("max.connections.per.ip")),
+		AcceptRate:          max(1, int(v.Int("max.connection.creation.rate"))), // Kafka waits a second at most.
 		IdleTimeout:         v.Millis("connections.max.idle.ms"),
 	}
 	if n := v.Int("queued.max.request.bytes"); n > 0 {
@@ -481,10 +481,22 @@ func (r *running) newServer() (*server.Server, error) {
 	if cfg.PerIPOverrides, err = perIP(v("max.connections.per.ip.overrides")); err != nil {
 		return nil, err
 	}
+	if cfg.MaxConnectionsPerIP < 0 && len(cfg.PerIPOverrides) == 0 {
+		return nil, &SettingError{"max.connections.per.ip", "0", "nobody could connect; max.connections.per.ip.overrides has to name who may"}
+	}
 	for _, l := range r.settings.listeners {
 		cfg.Listeners = append(cfg.Listeners, server.Listener{Name: l.Name, Protocol: l.Protocol, Bind: l.Bind()})
 	}
 	return server.New(cfg)
+}
+
+// zeroIsNone is a limit of the settings as the server takes it, where zero is the
+// default.
+func zeroIsNone(limit int64) int {
+	if limit == 0 {
+		return -1
+	}
+	return int(limit)
 }
 
 // handler is what answers requests.

@@ -50,10 +50,12 @@ type Config struct {
 	QueuedWait time.Duration
 
 	// MaxConnections is how many connections may be open; further ones wait
-	// to be accepted. Default 2147483647. Kafka's max.connections.
+	// to be accepted. Default 2147483647; negative: none. Kafka's
+	// max.connections, where 0 is none.
 	MaxConnections int
 	// MaxConnectionsPerIP is how many may come from one address; further ones
-	// are closed at once. Default 2147483647. Kafka's max.connections.per.ip.
+	// are closed at once. Default 2147483647; negative: none. Kafka's
+	// max.connections.per.ip, where 0 is none.
 	MaxConnectionsPerIP int
 	// PerIPOverrides are other limits for some addresses. Kafka's
 	// max.connections.per.ip.overrides.
@@ -151,6 +153,9 @@ func (c Config) Validate() error {
 		default:
 			fail("listener %s has the unknown security protocol %q", l.Name, l.Protocol)
 		}
+	}
+	if c.AcceptRate < 0 {
+		fail("max.connection.creation.rate is %d", c.AcceptRate)
 	}
 	if c.QueuedBytes < 0 {
 		fail("queued.max.request.bytes is %d", c.QueuedBytes)
