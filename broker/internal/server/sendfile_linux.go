@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"net"
 	"syscall"
 )
 
@@ -32,22 +33,43 @@ func (c *conn) sendfile(fd uintptr, off int64, n int) error {
 	return nil
 }
 
+// msgMore is MSG_MORE, which package syscall lacks.
+const msgMore = 0x8000
+
 // writeMore writes all of c.iov and leaves it empty, and tells the kernel that
 // a file's bytes follow: what stands before them would else leave as a packet of
 // its own, and wake the client for nothing.
 func (c *conn) writeMore() error {
-	const more = 0x8000 // MSG_MORE, which package syscall lacks.
-	defer c.emptied(c.iov)
-	for _, b := range c.iov {
-		for len(b) > 0 {
-			sent, err := c.onSocket(func(socket int) (int, error) {
-				return syscall.SendmsgN(socket, b, nil, nil, more)
-			})
-			if err != nil {
-				return err
-			}
-			b = b[sent:]
+	iov := c.iov
+	defer c.emptied(iov)
+	return writeBefore(iov, func(iov net.Buffers) error {
+		c.iov = iov
+		return c.writev()
+	}, func(p []byte, flags int) (int, error) {
+		return c.onSocket(func(socket int) (int, error) {
+			return syscall.SendmsgN(socket, p, nil, nil, flags)
+		})
+	})
+}
+
+// writeBefore writes buffers that a file's bytes follow with two calls, however many
+// they are: only the last has to wait for what comes behind it.
+func writeBefore(iov net.Buffers, writev func(net.Buffers) error, sendmsg func(p []byte, flags int) (int, error)) error {
+	if len(iov) == 0 {
+		return nil
+	}
+	last := iov[len(iov)-1]
+	if len(iov) > 1 {
+		if err := writev(iov[:len(iov)-1]); err != nil {
+			return err
 		}
+	}
+	for len(last) > 0 {
+		sent, err := sendmsg(last, msgMore)
+		if err != nil {
+			return err
+		}
+		last = last[sent:]
 	}
 	return nil
 }
