@@ -46,7 +46,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		ResponseBytes: counter("response_bytes_total", "Bytes of responses, with their headers."),
 		Seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "moldau", Subsystem: "server", Name: "request_duration_seconds",
-			Help:    "Time from the last byte of a request to the last byte of its answer.",
+			Help: "Time from when a request has arrived, or of a Produce of 256 KiB and more its header, " +
+				"until its answer is written, or held back to be written with the next.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
 		}, []string{"api"}),
 		Throttled:   counter("throttled_seconds_total", "Time that connections were not read from because of quotas."),
