@@ -157,7 +157,7 @@ func TestSizeErrorGuessesTheProtocol(t *testing.T) {
 		"\xff\xff\xff\xff": "fewer than a request has",
 	} {
 		r := NewReader(strings.NewReader(first+"rest"), new(Pool), nil)
-		if _, err := r.Next(Limits{}.WithDefaults(), true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := next(r, Limits{}.WithDefaults()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", first, err, want)
 		}
 	}

@@ -22,8 +22,8 @@ const aheadBytes = 64
 // ErrFrameEnd says that a frame ends before what was asked for.
 var ErrFrameEnd = errors.New("the frame ends too early")
 
-// Reader takes request frames from a stream, whole (Next) or piece by piece
-// (Begin, Peek, Skip).
+// Reader takes request frames from a stream: Begin finds the next, Peek waits for some
+// or all of it, Skip takes that.
 //
 // It holds no buffer while the peer is silent: the first bytes of a frame
 // arrive in a small array, of 4 KiB at most where frames have been as large, and
@@ -48,11 +48,11 @@ type Reader struct {
 
 // Reserve is asked before a Reader takes n bytes of buffer beyond what every
 // connection may have, and told with a negative n when they are given back. It
-// may block, or refuse with an error, which Next returns.
+// may block, or refuse with an error, which Peek returns.
 type Reserve func(n int) error
 
 // NewReader returns a Reader of the frames of src, with buffers from pool.
-// A nil reserve allows any that the limits of Next allow.
+// A nil reserve allows any that the limits of Begin allow.
 func NewReader(src io.Reader, pool *Pool, reserve Reserve) *Reader {
 	if reserve == nil {
 		reserve = func(int) error { return nil }
@@ -65,31 +65,17 @@ func NewReader(src io.Reader, pool *Pool, reserve Reserve) *Reader {
 // Buffered is how many bytes have arrived that no frame was taken from.
 func (f *Reader) Buffered() int { return f.w - f.r }
 
-// Ready says whether a whole frame has arrived, so that Next will not block.
+// Ready says whether a whole frame has arrived, so that Begin and Peek will not block.
 func (f *Reader) Ready() bool {
 	return f.Buffered() >= sizeBytes && int64(f.Buffered()-sizeBytes) >= f.size()
 }
 
-// Next returns the next frame, without its size. It is valid until the next
-// call of any method but Buffered and Ready. authenticated tells which of the
-// limits hold.
+// Begin waits for the next frame, and returns the API that it is for. What is
+// left of the frame before is skipped. authenticated tells which of the limits
+// hold.
 //
 // At the end of the stream the error is io.EOF, and io.ErrUnexpectedEOF when
 // that is inside a frame.
-func (f *Reader) Next(l Limits, authenticated bool) ([]byte, error) {
-	if _, err := f.Begin(l, authenticated); err != nil {
-		return nil, err
-	}
-	frame, err := f.Peek(f.left)
-	if err != nil {
-		return nil, err
-	}
-	f.Skip(len(frame))
-	return frame, nil
-}
-
-// Begin waits for the next frame, and returns the API that it is for. What is
-// left of the frame before is skipped.
 func (f *Reader) Begin(l Limits, authenticated bool) (key int16, err error) {
 	if err := f.SkipFrame(); err != nil {
 		return 0, err
@@ -168,7 +154,7 @@ func (f *Reader) SkipFrame() error {
 }
 
 // Release gives the buffer back when nothing is left in it. The last frame is
-// no longer valid then. Begin and Next do the same; a caller about to do
+// no longer valid then. Begin does the same; a caller about to do
 // something else may call it earlier.
 func (f *Reader) Release() {
 	if f.buf != nil && f.r == f.w {

@@ -20,6 +20,20 @@ func frameOf(size int, fill byte) []byte {
 	return append(f, bytes.Repeat([]byte{fill}, size-2)...)
 }
 
+// next takes the next frame whole, as a server does. It is valid until the reader is
+// used again.
+func next(r *Reader, l Limits) ([]byte, error) {
+	if _, err := r.Begin(l, true); err != nil {
+		return nil, err
+	}
+	frame, err := r.Peek(r.Left())
+	if err != nil {
+		return nil, err
+	}
+	r.Skip(len(frame))
+	return frame, nil
+}
+
 // TestReaderTakesEveryFrame reads streams of frames of all kinds of sizes, cut
 // into pieces of all kinds of sizes, and wants the same frames in order.
 func TestReaderTakesEveryFrame(t *testing.T) {
@@ -38,7 +52,7 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 		reserved := 0
 		r := NewReader(src, &pool, func(n int) error { reserved += n; return nil })
 		for i, n := range sizes {
-			frame, err := r.Next(limits, true)
+			frame, err := next(r, limits)
 			if err != nil {
 				t.Fatalf("frame %d: %v", i, err)
 			}
@@ -47,7 +61,7 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 			}
 			r.Release()
 		}
-		if _, err := r.Next(limits, true); err != io.EOF {
+		if _, err := next(r, limits); err != io.EOF {
 			t.Fatalf("after the last frame: %v", err)
 		}
 		if r.buf != nil {
@@ -134,7 +148,7 @@ func TestReaderErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewReader(tc.src, new(Pool), nil)
-			if _, err := r.Next(limits, true); !errors.Is(err, tc.want) {
+			if _, err := next(r, limits); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 		})
@@ -148,7 +162,7 @@ func TestReaderMemoryFollowsArrivedBytes(t *testing.T) {
 		t.Run(fmt.Sprint(arrived), func(t *testing.T) {
 			stream := frameOf(100<<20, 1)[:arrived]
 			r := NewReader(bytes.NewReader(stream), new(Pool), nil)
-			_, err := r.Next(Limits{}.WithDefaults(), true)
+			_, err := next(r, Limits{}.WithDefaults())
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatal(err)
 			}
@@ -169,7 +183,7 @@ func TestReaderRefusesBeforeReading(t *testing.T) {
 	for name, in := range map[string][]byte{"for its API": metadata, "for any": giant} {
 		t.Run(name, func(t *testing.T) {
 			// The stream ends after these bytes: to need more would be ErrUnexpectedEOF.
-			_, err := NewReader(bytes.NewReader(in), new(Pool), nil).Next(limits, true)
+			_, err := next(NewReader(bytes.NewReader(in), new(Pool), nil), limits)
 			if _, ok := errors.AsType[*SizeError](err); !ok {
 				t.Errorf("error %v, want a SizeError", err)
 			}
@@ -196,7 +210,7 @@ func TestReaderReserves(t *testing.T) {
 				left -= n
 				return nil
 			})
-			if _, err := r.Next(Limits{}.WithDefaults(), true); !errors.Is(err, tc.want) {
+			if _, err := next(r, Limits{}.WithDefaults()); !errors.Is(err, tc.want) {
 				t.Fatalf("error %v, want %v", err, tc.want)
 			}
 			if r.Close(); left != tc.budget {
@@ -236,7 +250,7 @@ func TestReaderLearnsFrameSize(t *testing.T) {
 			src := &countedReads{frame: frameOf(tc.size, 1)}
 			r := NewReader(src, new(Pool), nil)
 			for range 10 {
-				frame, err := r.Next(Limits{}.WithDefaults(), true)
+				frame, err := next(r, Limits{}.WithDefaults())
 				if err != nil || !bytes.Equal(frame, src.frame[sizeBytes:]) {
 					t.Fatalf("%d bytes, %v", len(frame), err)
 				}
@@ -252,7 +266,7 @@ func TestReaderUnread(t *testing.T) {
 	stream := frameOf(20, 1)
 	r := NewReader(bytes.NewReader(stream[1:]), new(Pool), nil)
 	r.Unread(stream[0])
-	frame, err := r.Next(Limits{}.WithDefaults(), true)
+	frame, err := next(r, Limits{}.WithDefaults())
 	if err != nil || !bytes.Equal(frame, stream[sizeBytes:]) {
 		t.Errorf("%x, %v", frame, err)
 	}
@@ -283,7 +297,7 @@ func FuzzReader(f *testing.F) {
 		r := NewReader(src, new(Pool), nil)
 		at := 0
 		for {
-			frame, err := r.Next(Limits{}.WithDefaults(), true)
+			frame, err := next(r, Limits{}.WithDefaults())
 			if r.buf != nil && len(r.buf.B) > max(freeBytes, 4*len(in)) {
 				t.Fatalf("holds %d bytes of %d", len(r.buf.B), len(in))
 			}

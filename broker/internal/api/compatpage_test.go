@@ -51,7 +51,7 @@ func compatPage(kafka []advertised) []byte {
 	serves := 0
 	for _, k := range kafka {
 		r, ok := routes[k.key]
-		if !ok || !r.onBroker {
+		if !ok {
 			fmt.Fprintf(&left, "| %d | %s | %d to %d | %s |\n", k.key, k.name, k.min, k.max, subject(k.name))
 			continue
 		}
@@ -151,7 +151,7 @@ func TestCompatPage(t *testing.T) {
 // TestMaximaAreKafkas: an API that is served is served up to Kafka's newest version.
 func TestMaximaAreKafkas(t *testing.T) {
 	for _, k := range kafkasAPIs(t) {
-		if r, ok := routes[k.key]; ok && r.onBroker && (r.max != k.max || r.advertisedMin > k.min) {
+		if r, ok := routes[k.key]; ok && (r.max != k.max || r.advertisedMin > k.min) {
 			t.Errorf("%s advertises %d to %d, Kafka 4.2.2 %d to %d", k.name, r.advertisedMin, r.max, k.min, k.max)
 		}
 	}

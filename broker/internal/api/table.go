@@ -89,8 +89,7 @@ type route struct {
 	min, max      int16
 	advertisedMin int16 // min, but for Produce.
 	need          need
-	onBroker      bool // Served on client listeners,
-	onController  bool // on controller listeners,
+	onController  bool // Served on controller listeners beside all others,
 	early         bool // and before the client has authenticated.
 	serve         func(context.Context, *Env, *Call) (Answer, error)
 }
@@ -113,18 +112,12 @@ func on[Q kmsg.Request, R kmsg.Response](min, max int16, n need, h func(context.
 // raw makes the route of an API that reads its own request and makes its own
 // answer.
 func raw(min, max int16, n need, serve func(context.Context, *Env, *Call) (Answer, error)) route {
-	return route{min: min, max: max, advertisedMin: min, need: n, onBroker: true, serve: serve}
+	return route{min: min, max: max, advertisedMin: min, need: n, serve: serve}
 }
 
 // everywhere serves the API on controller listeners too.
 func (r route) everywhere() route {
 	r.onController = true
-	return r
-}
-
-// controllerOnly serves the API on controller listeners and nowhere else.
-func (r route) controllerOnly() route {
-	r.onBroker, r.onController = false, true
 	return r
 }
 
@@ -141,10 +134,7 @@ func (r route) advertise(min int16) route {
 }
 
 func (r route) servedOn(c *Conn) bool {
-	if c.Controller {
-		return r.onController
-	}
-	return r.onBroker
+	return !c.Controller || r.onController
 }
 
 func (r route) advertised(key int16) kmsg.ApiVersionsResponseApiKey {

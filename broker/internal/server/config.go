@@ -71,10 +71,6 @@ type Config struct {
 	// UpgradeTimeout bounds Listener.Upgrade. Default 10 s. Kafka has no
 	// such setting: a silent peer stays until the connection is idle.
 	UpgradeTimeout time.Duration
-	// SendBufferBytes and ReceiveBufferBytes set the sockets' buffers; zero
-	// leaves them to the system, which tunes them. Kafka's
-	// socket.send.buffer.bytes and socket.receive.buffer.bytes.
-	SendBufferBytes, ReceiveBufferBytes int
 }
 
 // Listener is one entry of Kafka's listeners.

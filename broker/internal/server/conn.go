@@ -50,12 +50,6 @@ type peerError struct {
 	err    error
 }
 
-// is says whether an error of that type is in err's chain.
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
 func (e *peerError) Error() string { return e.err.Error() }
 func (e *peerError) Unwrap() error { return e.err }
 
@@ -136,7 +130,7 @@ func (c *conn) serveCall(size int) (api.Answer, error) {
 		}
 	}
 	answer, err := c.server.cfg.Handler.Serve(c.ctx, &c.call)
-	if err != nil && !is[*peerError](err) {
+	if _, known := errors.AsType[*peerError](err); err != nil && !known {
 		err = &peerError{"request", err}
 	}
 	return answer, err

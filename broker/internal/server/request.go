@@ -25,7 +25,7 @@ func (c *conn) receive() (size int, err error) {
 	c.call = api.Call{}
 	key, err := c.in.Begin(c.server.cfg.Limits, c.info.Authenticated)
 	if err != nil {
-		if is[*protocol.SizeError](err) {
+		if _, ok := errors.AsType[*protocol.SizeError](err); ok {
 			return 0, &peerError{"size", err}
 		}
 		return 0, err

@@ -252,9 +252,6 @@ func (s *Server) admit(l Listener, nc net.Conn) {
 	if !l.sasl() {
 		c.info.Principal = anonymous
 	}
-	if c.tcp != nil {
-		s.tune(c.tcp)
-	}
 	s.mu.Lock()
 	if s.mu.closed {
 		s.mu.Unlock()
@@ -268,17 +265,6 @@ func (s *Server) admit(l Listener, nc net.Conn) {
 	s.cfg.Metrics.Accepted.WithLabelValues(l.Name).Inc()
 	s.cfg.Metrics.Connections.WithLabelValues(l.Name).Inc()
 	go c.serve(s.ctx)
-}
-
-// tune sets the socket's buffers, where the operator chose them. A failure
-// means that the peer is gone already.
-func (s *Server) tune(tcp *net.TCPConn) {
-	if n := s.cfg.SendBufferBytes; n > 0 {
-		tcp.SetWriteBuffer(n) //nolint:errcheck // See above.
-	}
-	if n := s.cfg.ReceiveBufferBytes; n > 0 {
-		tcp.SetReadBuffer(n) //nolint:errcheck // See above.
-	}
 }
 
 // forget is the end of a connection.
