@@ -41,6 +41,8 @@ type Config struct {
 	// half for what they become when they are decoded. No request but Produce
 	// may be larger than half of it divided by protocol.DecodeFactor: 1.4 MiB
 	// with the default of 256 MiB.
+	// A quarter of it beside that is for answers on their way, and as much again as
+	// long as all clients read; beyond, who has not read for the longest time is cut.
 	// Kafka's queued.max.request.bytes, where it counts only what is read, and
 	// is off.
 	QueuedBytes int64

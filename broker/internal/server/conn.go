@@ -39,6 +39,7 @@ type conn struct {
 	reserved int                     // Bytes of the frames budget that the reader's buffer takes.
 	made     int64                   // Bytes of the decoding budget that the request takes.
 	room     func(bytes int64) error // makeRoom, made once.
+	counted  bool                    // The answer that is being written counts in Server.unread.
 }
 
 // errShutdown ends connections that are silent when the broker stops.
@@ -141,11 +142,16 @@ func (c *conn) finish(a api.Answer) error {
 	var err error
 	if !a.None {
 		more := c.in.Ready() && a.Throttle == 0 && !a.Close
+		c.counted = c.server.unread.begin(c, a.Parts)
 		err = c.send(a.Parts, more)
 	}
 	if a.Release != nil {
 		a.Release()
 	}
+	if c.counted && !c.server.unread.end(c) {
+		err = &peerError{"unread", errUnread}
+	}
+	c.counted = false
 	if err == nil && a.Close {
 		if err = c.flush(); err == nil {
 			err = errClosedByAnswer
@@ -223,6 +229,7 @@ func (c *conn) close() {
 		c.in.Close()
 	}
 	c.server.cfg.Buffers.Put(c.out.held)
+	c.server.unread.end(c) // After a defect; else it has ended.
 	c.server.forget(c)
 }
 

@@ -12,7 +12,8 @@
 //
 // What a peer can make us hold is bounded: how many connections (admit.go), how
 // large a request (protocol.Limits), how much memory all requests together
-// (budget.go), how long a connection may make no progress (request.go, write.go).
+// (budget.go) and all unread answers (unread.go), how long a connection may make no
+// progress (request.go, write.go).
 //
 // Begin with conn.go: serve, next and handle are the life of a connection. Then
 // request.go, how requests come in; write.go, how answers go out; and watch.go,

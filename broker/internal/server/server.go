@@ -22,6 +22,7 @@ type Server struct {
 	cfg       Config
 	frames    *budget // Memory of large requests that arrive or are handled,
 	decoding  *budget // and of what they become when they are decoded.
+	unread    *unread // Memory of answers.
 	admission *admission
 	warner    warner
 	ids       atomic.Uint64
@@ -58,6 +59,7 @@ func New(cfg Config) (*Server, error) {
 	frames := max(s.cfg.QueuedBytes/2, int64(s.cfg.Limits.Produce), protocol.LargeBuffer)
 	s.frames = newBudget(frames, 2*s.cfg.QueuedWait, s.cfg.Metrics.QueuedBytes.WithLabelValues("frames"))
 	s.decoding = newBudget(s.cfg.QueuedBytes/2, s.cfg.QueuedWait, s.cfg.Metrics.QueuedBytes.WithLabelValues("decoding"))
+	s.unread = newUnread(s.cfg.QueuedBytes/4, s.cfg.Metrics.QueuedBytes.WithLabelValues("answers"))
 	s.admission = newAdmission(s.cfg)
 	s.warner.log = s.cfg.Logger
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

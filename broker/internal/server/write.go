@@ -20,8 +20,8 @@ const heldBytes = 16 << 10
 // sendfile does not grow resident memory.
 const sendfileBytes = 128 << 10
 
-// stagingBytes is the size of the pieces in which spans are copied to
-// connections that cannot take them from the file.
+// stagingBytes is the size of the pieces in which large answers are written, and
+// spans copied to connections that cannot take them from the file.
 const stagingBytes = 64 << 10
 
 // maxIOV is how long a list of buffers a connection keeps for its next answer.
@@ -93,7 +93,9 @@ func (c *conn) sendTCP(parts []api.Part) error {
 	}
 	for _, p := range parts {
 		if p.Span == nil {
-			c.iov = append(c.iov, p.Bytes)
+			if err := c.addBytes(p.Bytes); err != nil {
+				return err
+			}
 			continue
 		}
 		if fd, off, ok := p.Span.File(); ok && canSendfile && p.Span.Len() >= sendfileBytes {
@@ -116,6 +118,20 @@ func (c *conn) sendTCP(parts []api.Part) error {
 		}
 	}
 	return c.writev()
+}
+
+// addBytes adds b to what the next writev sends. All but the end of what is long is
+// sent at once and in pieces, so that it is seen how it moves.
+func (c *conn) addBytes(b []byte) error {
+	for len(b) > stagingBytes {
+		c.iov = append(c.iov, b[:stagingBytes])
+		if err := c.writev(); err != nil {
+			return err
+		}
+		b = b[stagingBytes:]
+	}
+	c.iov = append(c.iov, b)
+	return nil
 }
 
 // writev writes all of c.iov and leaves it empty.
@@ -240,8 +256,12 @@ func (c *conn) write(p []byte) error {
 	return nil
 }
 
-// extendWrite gives the peer IdleTimeout from now to take some of a response.
+// extendWrite gives the peer IdleTimeout from now to take some of a response. It is
+// called before each step, when what was before has moved.
 func (c *conn) extendWrite() {
+	if c.counted {
+		c.server.unread.moved(c)
+	}
 	if idle := c.server.cfg.IdleTimeout; idle > 0 {
 		c.nc.SetWriteDeadline(time.Now().Add(idle)) //nolint:errcheck // A closed connection fails in the write itself.
 	}
