@@ -177,29 +177,20 @@ func (s *Shard) deleteTopicOffsets(g *group, rt kmsg.OffsetDeleteRequestTopic) k
 
 // everyOffset lists the partitions for which the group has an offset, or will
 // have one when a transaction commits, in order.
-func (g *group) everyOffset() []offsetKey {
-	topics := make(map[string]map[int32]struct{})
-	note := func(topic string, partition int32) {
-		if topics[topic] == nil {
-			topics[topic] = make(map[int32]struct{})
-		}
-		topics[topic][partition] = struct{}{}
-	}
-	for topic, parts := range g.offsets {
-		for p := range parts {
-			note(topic, p)
-		}
-	}
-	for topic, parts := range g.open {
-		for p := range parts {
-			note(topic, p)
-		}
-	}
-	var keys []offsetKey
-	for _, topic := range sortedKeys(topics) {
-		for _, p := range slices.Sorted(maps.Keys(topics[topic])) {
+func (g *group) everyOffset() (keys []offsetKey) {
+	topics := slices.AppendSeq(slices.Collect(maps.Keys(g.offsets)), maps.Keys(g.open))
+	slices.Sort(topics)
+	for _, topic := range slices.Compact(topics) {
+		for _, p := range g.partitions(topic) {
 			keys = append(keys, offsetKey{g.id, topic, p})
 		}
 	}
 	return keys
+}
+
+// partitions lists those of everyOffset that are of one topic.
+func (g *group) partitions(topic string) []int32 {
+	ps := slices.AppendSeq(slices.Collect(maps.Keys(g.offsets[topic])), maps.Keys(g.open[topic]))
+	slices.Sort(ps)
+	return slices.Compact(ps)
 }

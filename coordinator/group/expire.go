@@ -1,20 +1,24 @@
 package group
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/moldau-broker/moldau/coordinator"
 )
 
 // cleanupBytes bounds the keys of the tombstones that one step of a clean-up
 // writes, so that their batch stays well below the least sensible
-// max.message.bytes, and other requests get their turn in between.
+// max.message.bytes, and other requests get their turn in between. Kafka cuts up
+// what one round writes as well, into batches as large as the topic takes.
 const cleanupBytes = 128 << 10
 
 // cleanup is what is left to be cleaned. Soft state: after a failover the next
 // round, or whoever was not answered, begins again.
 type cleanup struct {
-	expired string // The round has come this far: the last group it looked at.
+	expired string // The round has come this far: the last group it is done with.
 	topics  []deletedTopics
 }
 
@@ -41,7 +45,7 @@ func (s *Shard) cleanTopics() {
 	}
 	d := &s.cleanup.topics[0]
 	ticket := d.ticket
-	done := s.walk(&d.after, func(g *group) { s.cleanGroup(g, d.TopicsDeleted) })
+	done := s.walk(&d.after, func(g *group) bool { return s.cleanGroup(g, d.TopicsDeleted) })
 	if done {
 		s.reply(ticket, nil)
 		s.cleanup.topics = s.cleanup.topics[1:]
@@ -61,84 +65,91 @@ func (s *Shard) cleanTopics() {
 }
 
 // clean is one step of the round that looks for expired offsets and forgotten
-// groups. It goes on at once while there is more, and else when the next round is
-// due.
+// groups. It goes on at once while there is more, and else, or when the log
+// refused it, when the next round is due.
 func (s *Shard) clean() {
+	pause := func(d time.Duration) { s.setTimer(timerKey{kind: cleanupTimer}, d) }
 	if s.walk(&s.cleanup.expired, s.expire) {
 		s.cleanup.expired = ""
-		s.setTimer(timerKey{kind: cleanupTimer}, s.cfg.RetentionCheckInterval)
-		return
+		pause(s.cfg.RetentionCheckInterval)
+	} else {
+		pause(0)
 	}
-	s.setTimer(timerKey{kind: cleanupTimer}, 0)
+	s.undo = func(int16, error) { pause(s.cfg.RetentionCheckInterval) }
 }
 
-// walk visits the groups after *after in order until enough was written, and says
-// whether it came to the end.
-func (s *Shard) walk(after *string, visit func(*group)) (done bool) {
+// walk visits the groups after *after in order, and says whether it came to the
+// end. A visit that is not done has written as much as a step may; the next step
+// visits the group again, and finds what is left of it.
+func (s *Shard) walk(after *string, visit func(*group) (done bool)) (done bool) {
 	ids := sortedKeys(s.groups)
 	first, found := slices.BinarySearch(ids, *after)
 	if found && *after != "" {
 		first++
 	}
 	for _, id := range ids[first:] {
-		visit(s.groups[id])
-		*after = id
-		if s.written() >= cleanupBytes {
+		if !visit(s.groups[id]) {
 			return false
+		}
+		*after = id
+	}
+	return true
+}
+
+// remove writes tombstones, unless the step has written enough.
+func (s *Shard) remove(tombstones ...coordinator.Record) (wrote bool) {
+	if s.written >= cleanupBytes {
+		return false
+	}
+	s.write(tombstones...)
+	return true
+}
+
+// cleanGroup forgets a group's offsets for deleted topics, and says whether it is
+// done. An offset that was committed for another id belongs to a topic that has
+// the name now.
+func (s *Shard) cleanGroup(g *group, d TopicsDeleted) (done bool) {
+	var none [16]byte
+	for i, topic := range d.Names {
+		for _, p := range g.partitions(topic) {
+			c := g.offsets[topic][p]
+			if d.IDs != nil && c.topicID != none && c.topicID != d.IDs[i] {
+				continue
+			}
+			if !s.remove(offsetTombstone(offsetKey{g.id, topic, p})) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-func (s *Shard) written() (n int) {
-	for _, r := range s.eff.Records {
-		n += len(r.Key)
-	}
-	return n
-}
-
-// cleanGroup forgets a group's offsets for deleted topics. An offset that was
-// committed for another id belongs to a topic that has the name now.
-func (s *Shard) cleanGroup(g *group, d TopicsDeleted) {
-	var none [16]byte
-	for _, k := range g.everyOffset() {
-		i := slices.Index(d.Names, k.topic)
-		if i < 0 {
-			continue
-		}
-		c := g.offsets[k.topic][k.partition]
-		if d.IDs != nil && c.topicID != none && c.topicID != d.IDs[i] {
-			continue
-		}
-		s.write(offsetTombstone(k))
-	}
-}
-
 // expire forgets a group's expired offsets, and the group if it is empty and
-// nothing is left.
-func (s *Shard) expire(g *group) {
-	expired := 0
+// nothing is left. It says whether it is done.
+func (s *Shard) expire(g *group) (done bool) {
+	var gone []offsetKey
+	left := 0
 	for topic, parts := range g.offsets {
 		for p, c := range parts {
-			if s.expired(g, offsetKey{g.id, topic, p}, c) {
-				expired++
+			if k := (offsetKey{g.id, topic, p}); s.expired(g, k, c) {
+				gone = append(gone, k)
+			} else {
+				left++
 			}
 		}
 	}
-	if expired > 0 {
-		for _, k := range g.everyOffset() {
-			if c, ok := g.offsets[k.topic][k.partition]; ok && s.expired(g, k, c) {
-				s.write(offsetTombstone(k))
-			}
+	slices.SortFunc(gone, func(a, b offsetKey) int {
+		return cmp.Or(strings.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
+	})
+	for _, k := range gone {
+		if !s.remove(offsetTombstone(k)) {
+			return false
 		}
-	}
-	left := -expired
-	for _, parts := range g.offsets {
-		left += len(parts)
 	}
 	if left == 0 && len(g.open) == 0 && g.isEmpty() {
-		s.write(g.tombstones()...)
+		return s.remove(g.tombstones()...)
 	}
+	return true
 }
 
 // expired says whether an offset can go, when nobody subscribes to its topic. Those

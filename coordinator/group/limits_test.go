@@ -117,21 +117,40 @@ func TestOverCapacity(t *testing.T) {
 }
 
 // TestCleaningIsCutUp: tombstones go in batches that any log takes, others get
-// their turn between them, and nothing is forgotten.
+// their turn between them, and nothing is forgotten, whether the offsets are those
+// of many groups or of one.
 func TestCleaningIsCutUp(t *testing.T) {
-	for name, start := range map[string]func(*bench){
-		"expired offsets": func(b *bench) { b.Tick(2 * DefaultConfig().OffsetsRetention) },
-		"a deleted topic": func(b *bench) { b.want("topics-deleted t", ""); b.Tick(0) },
+	expire := func(b *bench) { b.Tick(2 * DefaultConfig().OffsetsRetention) }
+	forget := func(b *bench) { b.want("topics-deleted t", ""); b.Tick(0) }
+	many := func(b *bench) (offsets int64) {
+		for n := range int64(5000) {
+			b.run(fmt.Sprintf("save %s-%d t/0=1", strings.Repeat("g", 50), n))
+		}
+		return b.Log.End()
+	}
+	one := func(b *bench) (offsets int64) {
+		command := []byte("save g")
+		for n := range 20000 {
+			command = fmt.Appendf(command, " t/%d=1", n)
+		}
+		b.run(string(command))
+		return b.Log.End()
+	}
+	for name, tc := range map[string]struct {
+		fill  func(*bench) int64
+		start func(*bench)
+	}{
+		"expired offsets of many groups": {many, expire},
+		"a deleted topic of many groups": {many, forget},
+		"expired offsets of one group":   {one, expire},
+		"a deleted topic of one group":   {one, forget},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.RetentionCheckInterval = 24 * time.Hour
 			b := newBench(t, &cfg)
-			const groups = 5000
-			for n := range groups {
-				b.run(fmt.Sprintf("save %s-%d t/0=1", strings.Repeat("g", 50), n))
-			}
-			largest, size, last := 0, 0, b.Log.End()
+			offsets := tc.fill(b)
+			largest, size := 0, 0
 			b.OnEvent = func(e coordtest.Event) {
 				switch {
 				case e.Record == nil:
@@ -141,15 +160,15 @@ func TestCleaningIsCutUp(t *testing.T) {
 					largest = max(largest, size)
 				}
 			}
-			start(b)
-			if wrote := b.Log.End() - last; wrote < groups {
-				t.Errorf("%d tombstones for %d offsets", wrote, groups)
+			tc.start(b)
+			if wrote := b.Log.End() - offsets; wrote < offsets {
+				t.Errorf("%d tombstones for %d offsets", wrote, offsets)
 			}
 			if limit := cleanupBytes + 1000; largest == 0 || largest > limit {
 				t.Errorf("a batch has keys of %d bytes, want at most %d", largest, limit)
 			}
 			if hard := b.shard().hard(); hard != "" {
-				t.Errorf("left:\n%s", hard)
+				t.Errorf("%d bytes are left", len(hard))
 			}
 		})
 	}
@@ -179,16 +198,38 @@ func TestRefusedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestRefusedCleaning: a round that is refused does not end the rounds.
+// TestRefusedCleaning: a round that is refused does not end the rounds, and is not
+// tried again before the next is due, even if it had not come to its end.
 func TestRefusedCleaning(t *testing.T) {
-	cfg := DefaultConfig()
-	b := newBench(t, &cfg)
-	b.want("save g t/0=1", "saved t/0:")
-	b.Log.Fail(&coordinator.RefusedError{Err: errors.New("no replicas")})
-	b.Tick(cfg.OffsetsRetention + cfg.RetentionCheckInterval/2)
-	b.want("fetch g", `offsets t/0=1 epoch=-1 ""`)
-	b.Tick(cfg.RetentionCheckInterval)
-	b.want("list", "groups")
+	for name, partitions := range map[string]int{"one step": 1, "more than one": 20000} {
+		t.Run(name, func(t *testing.T) {
+			cfg := DefaultConfig()
+			b := newBench(t, &cfg)
+			command := []byte("save g")
+			for n := range partitions {
+				command = fmt.Appendf(command, " t/%d=1", n)
+			}
+			b.run(string(command))
+			end, tries := b.Log.End(), 0
+			b.OnEvent = func(e coordtest.Event) {
+				if e.Due != nil {
+					tries++
+				}
+			}
+			b.Tick(cfg.OffsetsRetention - cfg.RetentionCheckInterval/2)
+			tries = 0
+			for range 100 {
+				b.Log.Fail(&coordinator.RefusedError{Err: errors.New("no replicas")})
+			}
+			b.Tick(3 * cfg.RetentionCheckInterval)
+			if tries != 3 || b.Log.End() != end {
+				t.Errorf("tried %d times in three intervals, and wrote %d records", tries, b.Log.End()-end)
+			}
+			b.Log.Fail(nil)
+			b.Tick(cfg.RetentionCheckInterval)
+			b.want("list", "groups")
+		})
+	}
 }
 
 // TestCommitVersions: what each version stores, as Kafka 4.2.2 does.

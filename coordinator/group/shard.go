@@ -65,11 +65,12 @@ type Shard struct {
 
 	// One step's scratch. undo says what a refused append means beyond an error to
 	// who asked; nil: nothing.
-	now  time.Time
-	rand interface{ Uint64() uint64 }
-	eff  coordinator.Effects
-	undo func(code int16, err error)
-	kept coordinator.Effects // Those of the last step.
+	now     time.Time
+	rand    interface{ Uint64() uint64 }
+	eff     coordinator.Effects
+	written int // Bytes of the keys of eff.Records.
+	undo    func(code int16, err error)
+	kept    coordinator.Effects // Those of the last step.
 }
 
 // offsetKey names a committed offset within a shard.
@@ -252,7 +253,7 @@ func (s *Shard) Loaded(m coordinator.Moment) coordinator.Effects {
 
 func (s *Shard) begin(m coordinator.Moment) {
 	s.now, s.rand = m.Now, m.Rand
-	s.eff, s.undo = coordinator.Effects{}, nil
+	s.eff, s.written, s.undo = coordinator.Effects{}, 0, nil
 }
 
 func (s *Shard) end() coordinator.Effects {
@@ -269,6 +270,9 @@ func (s *Shard) reply(t coordinator.Ticket, body any) {
 
 func (s *Shard) write(recs ...coordinator.Record) {
 	s.eff.Records = append(s.eff.Records, recs...)
+	for _, r := range recs {
+		s.written += len(r.Key)
+	}
 }
 
 func (s *Shard) setTimer(key timerKey, d time.Duration) {
