@@ -193,7 +193,7 @@ func (a *actor) end() {
 		a.alarm.Stop()
 	}
 	a.log.OnCommit(nil)
-	a.shard, a.parked, a.timers = nil, nil, timers{}
+	a.log, a.shard, a.parked, a.timers = nil, nil, nil, timers{}
 	close(a.done)
 }
 

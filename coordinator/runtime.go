@@ -119,8 +119,7 @@ func (rt *Runtime) Resign(partition, epoch int32) {
 		delete(rt.mu.epochs, partition)
 	}
 	if a := rt.mu.actors[partition]; a != nil {
-		a.stop(ErrNotCoordinator)
-		delete(rt.mu.actors, partition)
+		a.stop(ErrNotCoordinator) // It stays: the next election, and Close, wait for its end.
 	}
 }
 

@@ -400,28 +400,73 @@ func TestElections(t *testing.T) {
 }
 
 // TestElectionWaitsForTheLastAppend: an append of the election before may still
-// be under way, and what it writes must be in the load.
+// be under way, and what it writes must be in the load, whether or not the
+// leadership was elsewhere in between.
 func TestElectionWaitsForTheLastAppend(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		r.elect()
-		hold := block{make(chan struct{}), make(chan struct{})}
-		first := r.begin(t.Context(), hold)
-		<-hold.entered
-		second := r.begin(t.Context(), get{"a"})
-		synctest.Wait()
-		r.rt.Elect(0, 2, r.log)
-		synctest.Wait()
-		if !errors.Is(first.err, coordinator.ErrNotCoordinator) && first.done {
-			t.Errorf("first: %+v", *first)
-		}
-		if !errors.Is(second.err, coordinator.ErrNotCoordinator) {
-			t.Errorf("second: %+v", *second)
-		}
-		r.fails(get{"a"}, coordinator.ErrLoading)
-		close(hold.until)
-		r.ready()
-		r.ask(get{"a"})
-	})
+	for name, elect := range map[string]func(*rig){
+		"elected again": func(r *rig) { r.rt.Elect(0, 2, r.log) },
+		"elsewhere in between": func(r *rig) {
+			r.rt.Resign(0, 2)
+			r.rt.Resign(0, 3)
+			r.rt.Elect(0, 4, r.log)
+		},
+		"made again": func(r *rig) {
+			r.rt.Resign(0, -1)
+			r.rt.Elect(0, 0, r.log)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.elect()
+				first, second, release := r.atWork()
+				elect(r)
+				synctest.Wait()
+				if !errors.Is(second.err, coordinator.ErrNotCoordinator) {
+					t.Errorf("second: %+v", *second)
+				}
+				r.fails(get{"a"}, coordinator.ErrLoading)
+				release()
+				r.ready()
+				r.ask(get{"a"})
+				synctest.Wait()
+				if !errors.Is(first.err, coordinator.ErrNotCoordinator) {
+					t.Errorf("first: %+v", *first)
+				}
+			})
+		})
+	}
+}
+
+// TestCloseWaitsForTheLastAppend: nothing is written once Close has returned, not
+// even by a shard whose leadership had gone before.
+func TestCloseWaitsForTheLastAppend(t *testing.T) {
+	for name, before := range map[string]func(*rig){
+		"leading":  func(*rig) {},
+		"resigned": func(r *rig) { r.rt.Resign(0, 2) },
+		"deleted":  func(r *rig) { r.rt.Resign(0, -1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.elect()
+				_, _, release := r.atWork()
+				before(r)
+				closed := false
+				go func() {
+					r.rt.Close()
+					closed = true
+				}()
+				synctest.Wait()
+				if closed {
+					t.Error("Close did not wait for the shard at work")
+				}
+				release()
+				synctest.Wait()
+				if !closed {
+					t.Error("Close waits for ever")
+				}
+			})
+		})
+	}
 }
 
 func TestQueueIsBounded(t *testing.T) {

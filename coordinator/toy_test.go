@@ -8,6 +8,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/moldau-broker/moldau/coordinator"
@@ -206,6 +207,17 @@ func (r *rig) fails(in any, want error) {
 	if body, err := r.rt.Ask(r.t.Context(), 0, in); !errors.Is(err, want) {
 		r.t.Fatalf("Ask(%#v) = %v, %v; want error %v", in, body, err, want)
 	}
+}
+
+// atWork leaves the shard in the middle of a step until release, with a second
+// input behind it.
+func (r *rig) atWork() (first, second *result, release func()) {
+	hold := block{make(chan struct{}), make(chan struct{})}
+	first = r.begin(r.t.Context(), hold)
+	<-hold.entered
+	second = r.begin(r.t.Context(), get{"a"})
+	synctest.Wait()
+	return first, second, func() { close(hold.until) }
 }
 
 // result is what an Ask in the background came to.
