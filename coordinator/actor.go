@@ -206,6 +206,7 @@ func (a *actor) fail(err error) {
 		a.alarm.Stop()
 	}
 	a.shard, a.parked, a.timers, a.alarmAt = nil, nil, timers{}, time.Time{}
+	a.published = -1 // Nothing was published to the next shard.
 
 	a.mu.Lock()
 	if a.mu.phase == stopped {

@@ -146,6 +146,21 @@ func TestPublished(t *testing.T) {
 	})
 }
 
+// TestPublishedAfterFailure: a shard that was loaded again knows nothing of what
+// its forerunner was told.
+func TestPublishedAfterFailure(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.elect()
+		r.ask(put{"a", "1"})
+		r.log.Fail(errors.New("input/output error"))
+		r.fails(put{"a", "2"}, coordinator.ErrUnavailable)
+		r.ready()
+		if want := []int64{1}; !slices.Equal(r.toy().told, want) {
+			t.Errorf("Published said %v, want %v", r.toy().told, want)
+		}
+	})
+}
+
 // TestRefused: an append that wrote nothing fails its input and no other.
 func TestRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
