@@ -198,10 +198,9 @@ func (a *actor) end() {
 }
 
 // fail drops the shard: everybody who waits gets an error, and the shard is
-// loaded again, unless it failed a short time ago. The owner calls it, and is
-// the owner no longer afterwards.
+// loaded again, unless it failed a short time ago. That the leadership has gone is
+// no failure. The owner calls it, and is the owner no longer afterwards.
 func (a *actor) fail(err error) {
-	a.rt.opts.Metrics.Failures.Inc()
 	if a.alarm != nil {
 		a.alarm.Stop()
 	}
@@ -220,6 +219,7 @@ func (a *actor) fail(err error) {
 	again := !lost && (a.mu.failedAt.IsZero() || now.Sub(a.mu.failedAt) >= relapse)
 	answer := err
 	if !lost {
+		a.rt.opts.Metrics.Failures.Inc()
 		a.mu.failedAt = now
 		answer = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

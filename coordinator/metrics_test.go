@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -34,7 +33,9 @@ func TestMetrics(t *testing.T) {
 		r.log.Fail(&coordinator.RefusedError{Err: errors.New("full")})
 		r.rt.Ask(t.Context(), 0, put{"a", "2"})
 		r.rt.Ask(t.Context(), 0, boom{})
-		synctest.Wait()
+		r.ready()
+		r.log.Fail(coordinator.ErrNotCoordinator) // That is nobody's failure.
+		r.fails(put{"a", "2"}, coordinator.ErrNotCoordinator)
 	})
 	if families, err = reg.Gather(); err != nil {
 		t.Fatal(err)
