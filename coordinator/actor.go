@@ -56,7 +56,6 @@ type actor struct {
 
 	rand      *rand.Rand
 	shard     Shard
-	now       time.Time // That of the last step.
 	timers    timers
 	alarm     *time.Timer
 	alarmAt   time.Time // What it is set to; zero: it is not.

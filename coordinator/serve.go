@@ -220,12 +220,9 @@ func (a *actor) send(r Reply) {
 	w <- answer{r.Body, r.Err}
 }
 
-// moment is now, for the shard. Wall clocks may be set back; a shard's never is.
+// moment is now, for the shard.
 func (a *actor) moment() Moment {
-	if now := time.Now(); now.After(a.now) {
-		a.now = now
-	}
-	return Moment{Now: a.now, Rand: a.rand, NextOffset: a.log.End()}
+	return Moment{Now: time.Now(), Rand: a.rand, NextOffset: a.log.End()}
 }
 
 // setAlarm sets the one real timer to the next timer that is due.

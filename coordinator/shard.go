@@ -17,7 +17,9 @@ type Ticket uint64
 
 // Moment is what a shard may know of the world in one step.
 type Moment struct {
-	// Now is the time of the step. Between the steps of one load it never falls.
+	// Now is the time of the step. As Go measures it, by Sub and After, it never
+	// falls between the steps of one load, and timers go by that. What is written
+	// to a log is of the wall clock, which somebody may set back.
 	Now time.Time
 	// Rand is the only source of chance. A test passes a seeded one.
 	Rand *rand.Rand
