@@ -77,7 +77,7 @@ type parked struct {
 	send  any
 }
 
-func newActor(rt *Runtime, partition, epoch int32, log Log, rng *rand.Rand) *actor {
+func newActor(rt *Runtime, partition, epoch int32, log Log) *actor {
 	a := &actor{
 		rt:        rt,
 		partition: partition,
@@ -85,7 +85,7 @@ func newActor(rt *Runtime, partition, epoch int32, log Log, rng *rand.Rand) *act
 		log:       log,
 		logger:    rt.opts.Logger.With(slog.Int("partition", int(partition)), slog.Int("epoch", int(epoch))),
 		done:      make(chan struct{}),
-		rand:      rng,
+		rand:      newRand(),
 		published: -1,
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())

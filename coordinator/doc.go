@@ -9,7 +9,7 @@
 // Begin with shard.go, which says what a shard may do; then runtime.go and
 // serve.go, the loop around it; then load.go.
 //
-// Not here: what the shards decide (packages controller, group, txn, share), and
-// the log itself: this package declares what it needs as Log, and the broker
-// gives it a partition or the metadata quorum.
+// Not here: what the shards decide (packages controller, group and txn), and the
+// log itself: this package declares what it needs as Log, and the broker gives it
+// a partition or the metadata quorum.
 package coordinator

@@ -29,9 +29,6 @@ type Options struct {
 	Deliver func(partition, epoch int32, message any)
 	// Logger gets what happens to shards; default slog.Default().
 	Logger *slog.Logger
-	// Rand seeds the shards' own randomness; default: the system's. It is used
-	// under a lock, and by the runtime alone.
-	Rand *rand.Rand
 	// QueueLimit is how many inputs may wait for one shard. Default
 	// DefaultQueueLimit.
 	QueueLimit int
@@ -54,7 +51,6 @@ type Runtime struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		rand   *rand.Rand
 		// epochs holds the newest epoch heard of per partition, led or not, so that
 		// news which comes late changes nothing.
 		epochs map[int32]int32
@@ -78,7 +74,6 @@ func New(opts Options) *Runtime {
 	}
 	opts.Logger = opts.Logger.With(slog.String("coordinator", opts.Name))
 	rt := &Runtime{opts: opts, loads: make(chan struct{}, opts.LoadLimit)}
-	rt.mu.rand = opts.Rand
 	rt.mu.epochs = make(map[int32]int32)
 	rt.mu.actors = make(map[int32]*actor)
 	return rt
@@ -98,7 +93,7 @@ func (rt *Runtime) Elect(partition, epoch int32, log Log) {
 	if old != nil {
 		old.stop(ErrNotCoordinator)
 	}
-	a := newActor(rt, partition, epoch, log, rt.newRandLocked())
+	a := newActor(rt, partition, epoch, log)
 	rt.mu.actors[partition] = a
 	go a.begin(old)
 }
@@ -213,17 +208,11 @@ func (rt *Runtime) sorted() []*actor {
 	return actors
 }
 
-// newRandLocked makes one shard's source of chance. Member ids come from it, and
-// who could guess one could speak for its owner: hence ChaCha8.
-func (rt *Runtime) newRandLocked() *rand.Rand {
+// newRand makes one shard's source of chance. Member ids come from it, and who
+// could guess one could speak for its owner: hence ChaCha8.
+func newRand() *rand.Rand {
 	var seed [32]byte
-	if rt.mu.rand == nil {
-		crand.Read(seed[:]) // Never fails.
-	} else {
-		for i := range seed {
-			seed[i] = byte(rt.mu.rand.Uint32())
-		}
-	}
+	crand.Read(seed[:]) // Never fails.
 	return rand.New(rand.NewChaCha8(seed))
 }
 
