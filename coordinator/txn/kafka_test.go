@@ -15,27 +15,11 @@ import (
 // kafkasLog is a partition of __transaction_state as Apache Kafka 4.2 wrote it.
 const kafkasLog = "../../logstore/testdata/kafka-4.2/clean/__transaction_state-0/00000000000000000000.log"
 
-// eachKafkaBatch gives f the batches of kafkasLog.
-func eachKafkaBatch(t *testing.T, f func(batch.Batch)) {
-	t.Helper()
-	rest, err := os.ReadFile(kafkasLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for len(rest) > 0 {
-		var b batch.Batch
-		if b, rest, err = batch.Next(rest); err != nil {
-			t.Fatal(err)
-		}
-		f(b)
-	}
-}
-
 // TestLoadsKafkasLog compares with what kafka-dump-log prints of it, read by hand
 // (logstore/testdata/kafka-4.2/clean.__transaction_state.txt).
 func TestLoadsKafkasLog(t *testing.T) {
 	s := New(DefaultConfig())
-	eachKafkaBatch(t, func(b batch.Batch) {
+	coordtest.KafkaBatches(t, kafkasLog, func(b batch.Batch) {
 		if _, err := coordinator.ReplayBatch(s, b); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +40,7 @@ func TestLoadsKafkasLog(t *testing.T) {
 // same bytes.
 func TestWritesAsKafka(t *testing.T) {
 	seen := make(map[string]int)
-	eachKafkaBatch(t, func(b batch.Batch) {
+	coordtest.KafkaBatches(t, kafkasLog, func(b batch.Batch) {
 		it := b.Records(1 << 20)
 		defer it.Close()
 		for it.Next() {
