@@ -101,7 +101,7 @@ func (s *Shard) dropOffset(k offsetKey) {
 // tidy removes a group of which nothing is left in the log while it is loaded.
 // Later the group stays until it is cleaned up, as Kafka's does.
 func (s *Shard) tidy(g *group) {
-	if !s.loaded && g.stored == nil && len(g.offsets) == 0 && len(g.open) == 0 {
+	if !s.loaded && g.stored == nil && g.consumers == nil && len(g.offsets) == 0 && len(g.open) == 0 {
 		delete(s.groups, g.id)
 	}
 }

@@ -179,3 +179,28 @@ func TestPendingHoldsTheGroup(t *testing.T) {
 		t.Errorf("the commit of the transaction brought back\n%s", hard)
 	}
 }
+
+// TestConsumersOutliveTheirOffsets: a group of consumers stays when it is loaded
+// from a log that takes its last offset back, in whatever way.
+func TestConsumersOutliveTheirOffsets(t *testing.T) {
+	for name, offset := range map[string]func(*bench){
+		"a transaction that was aborted": func(b *bench) {
+			txnCommit(t, b.Machine, nil)
+			b.Do(coordinator.Marker{ProducerID: 7, Epoch: 1})
+		},
+		"an offset that was deleted": func(b *bench) {
+			b.want("save g member:=m gen:=1 u/0=1", "saved u/0:")
+			b.want("forget g u/0", "forgot  u/0:")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := DefaultConfig()
+			b := newBench(t, &cfg)
+			b.run("topics 1 t=1")
+			b.run("hb g member:=m topics:=t")
+			offset(b)
+			b.Failover()
+			b.want("hb g member:=m epoch:=1", "member=m epoch=1")
+		})
+	}
+}
