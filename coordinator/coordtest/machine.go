@@ -32,11 +32,13 @@ type Machine struct {
 	told     int64 // What the shard was told of commits.
 }
 
-// Event is something that a machine did. One of its fields is set.
+// Event is something that a machine did: a timer, a record, a reply or a message.
 type Event struct {
 	Due    any // The key of a timer that went off.
 	Record *coordinator.Record
 	Offset int64 // That of Record.
+	// Within is the transaction that Record is in, nil if none.
+	Within *coordinator.Within
 	Reply  *coordinator.Reply
 	Send   any
 }
@@ -111,6 +113,16 @@ func (m *Machine) Tick(d time.Duration) {
 	m.now = until
 }
 
+// SetClock moves the wall clock by d, back if d is negative. Timers keep their
+// distance: they go by how much time passes.
+func (m *Machine) SetClock(d time.Duration) {
+	m.now = m.now.Add(d)
+	for key, t := range m.timers {
+		t.at = t.at.Add(d)
+		m.timers[key] = t
+	}
+}
+
 // Commit commits the log, if Log.Hold had kept it, and sends what waited for it.
 func (m *Machine) Commit() {
 	m.Log.Commit()
@@ -167,7 +179,7 @@ func (m *Machine) step(t coordinator.Ticket, in any, decide func(coordinator.Mom
 			if err := m.shard.Replay(at, r); err != nil {
 				panic(fmt.Sprintf("BUG: replay of own record: %v", err))
 			}
-			m.event(Event{Record: &r, Offset: at.Offset})
+			m.event(Event{Record: &r, Offset: at.Offset, Within: eff.Within})
 		}
 	}
 	for _, r := range eff.Replies {
