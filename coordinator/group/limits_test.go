@@ -204,6 +204,7 @@ func TestRefusedCleaning(t *testing.T) {
 	for name, partitions := range map[string]int{"one step": 1, "more than one": 20000} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultConfig()
+			cfg.RetentionCheckInterval = 24 * time.Hour
 			b := newBench(t, &cfg)
 			command := []byte("save g")
 			for n := range partitions {

@@ -17,6 +17,7 @@ import (
 
 // world is a machine that is driven at random, and what those around it know.
 type world struct {
+	begun    int16 // The level in the beginning.
 	level    int16
 	machine  *coordtest.Machine
 	ops      []func(*coordtest.Machine) // All that was done, to be done again.
@@ -42,7 +43,7 @@ type told struct {
 
 func newWorld(t *rapid.T) *world {
 	w := &world{
-		level:   rapid.Int16Range(0, 2).Draw(t, "level"),
+		begun:   rapid.Int16Range(0, 2).Draw(t, "level"),
 		nextID:  1000,
 		owner:   make(map[int64]string),
 		decided: make(map[coordinator.Ticket]error),
@@ -54,8 +55,10 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// newMachine has an id that has but a few epochs left.
+// newMachine has an id that has but a few epochs left, and one with none, whose
+// transaction is open.
 func (w *world) newMachine() *coordtest.Machine {
+	w.level = w.begun
 	cfg := DefaultConfig()
 	cfg.Version = func() int16 { return w.level }
 	cfg.IDExpiration = 3 * time.Hour
@@ -64,10 +67,15 @@ func (w *world) newMachine() *coordtest.Machine {
 		id: "old", producerID: 7, prevProducerID: noID, nextProducerID: noID, epoch: lastEpoch - 3,
 		timeoutMs: 60_000, startMs: -1, updateMs: m.Now().UnixMilli(),
 	}
-	if _, err := m.Log.Append(m.Now(), []coordinator.Record{old.record(w.level)}); err != nil {
-		panic(err)
+	worn := old
+	worn.id, worn.producerID, worn.epoch, worn.status, worn.startMs = "worn", 8, lastEpoch, ongoing, old.updateMs
+	worn.topics, worn.clientVersion = []Topic{{"t", []int32{0}}}, epochBump
+	for _, x := range []*transaction{&old, &worn} {
+		if _, err := m.Log.Append(m.Now(), []coordinator.Record{x.record(w.level)}); err != nil {
+			panic(err)
+		}
+		w.newest[x.id], w.owner[x.producerID] = x, x.id
 	}
-	w.newest["old"], w.owner[7] = &old, "old"
 	m.Failover()
 	return m
 }
@@ -137,6 +145,9 @@ func (w *world) record(r coordinator.Record) {
 	if was == nil {
 		return
 	}
+	if is.producerID == was.producerID && is.epoch < was.epoch {
+		w.fail("the epoch of %s fell from %d to %d", id, was.epoch, is.epoch)
+	}
 	if was.preparing() {
 		switch {
 		case is.preparing(), is.commits() != was.commits():
@@ -194,13 +205,13 @@ func (w *world) client(t *rapid.T) told {
 		c.epoch += pick(t, "off", int16(0), 0, 0, 0, 0, -1, 1)
 		return c
 	}
-	return told{pick(t, "id", "a", "b", "old", ""), producer{rapid.Int64Range(-1, 9).Draw(t, "pid"), pick(t, "epoch", int16(-1), 0, 1, lastEpoch, maxEpoch)}}
+	return told{pick(t, "id", "a", "b", "old", "worn", ""), producer{rapid.Int64Range(-1, 9).Draw(t, "pid"), pick(t, "epoch", int16(-1), 0, 1, lastEpoch, maxEpoch)}}
 }
 
 func (w *world) init(t *rapid.T) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = pick(t, "version", int16(0), 3, 4, 5)
-	id := pick(t, "id", "a", "b", "old", "old", "")
+	id := pick(t, "id", "a", "b", "old", "old", "worn", "")
 	req.ProducerID, req.ProducerEpoch = noID, noEpoch
 	if rapid.Bool().Draw(t, "again") {
 		c := w.client(t)
@@ -223,6 +234,18 @@ func (w *world) add(t *rapid.T) {
 		})
 	}
 	w.ask(in)
+	r, _ := w.machine.Replies[w.last].Body.(*kmsg.AddPartitionsToTxnResponseTransaction)
+	if r == nil {
+		return
+	}
+	e := w.newest[c.id]
+	for _, rt := range r.Topics {
+		for _, p := range rt.Partitions {
+			if p.ErrorCode == 0 && (e == nil || e.status != ongoing || e.producerID != c.producer.id || e.epoch != c.epoch || !e.contains(rt.Topic, p.Partition)) {
+				t.Fatalf("%s/%d is said to be in the transaction of %+v, and the log says %+v", rt.Topic, p.Partition, c, e)
+			}
+		}
+	}
 }
 
 func (w *world) end(t *rapid.T) {
@@ -271,8 +294,9 @@ func (w *world) tools(t *rapid.T) {
 		return
 	}
 	req := kmsg.NewPtrListTransactionsRequest()
-	req.Version = 1
 	req.StateFilters = pick(t, "states", nil, []string{"Ongoing"}, []string{"?", "Empty"})
+	req.Version, req.ProducerIDFilters = 2, pick(t, "producers", nil, []int64{7, 1000})
+	req.TransactionalIDPattern = pick(t, "pattern", nil, new("o.*"), new(""), new("("))
 	req.DurationFilterMillis = pick(t, "duration", int64(-1), 0, 1000)
 	f, _, _ := NewFilter(req)
 	w.ask(List{Filter: f})
@@ -314,6 +338,14 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			if rapid.IntRange(0, 5).Draw(t, "seldom") == 0 {
 				w.failover(t)
 			}
+		},
+		"clock": func(t *rapid.T) {
+			d := pick(t, "by", -10*time.Second, -time.Second, time.Minute)
+			w.do(func(m *coordtest.Machine) { m.SetClock(d) })
+		},
+		"level": func(t *rapid.T) {
+			level := rapid.Int16Range(0, 2).Draw(t, "level")
+			w.do(func(*coordtest.Machine) { w.level = level })
 		},
 		"hold":    func(*rapid.T) { w.do(func(m *coordtest.Machine) { m.Log.Hold() }) },
 		"release": func(*rapid.T) { w.release() },
