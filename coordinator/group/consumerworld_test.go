@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -69,11 +70,9 @@ func (w *consumerWorld) event(e coordtest.Event) {
 }
 
 func (w *consumerWorld) topic(name string, count int32) {
-	topics := map[string]Topic{name: {ID: topicID(name), Name: name, Partitions: count}}
-	for n, t := range w.cluster.topics {
-		if n != name {
-			topics[n] = t
-		}
+	topics := maps.Clone(w.cluster.topics)
+	if topics[name] = (Topic{ID: topicID(name), Name: name, Partitions: count}); count == 0 {
+		delete(topics, name)
 	}
 	w.cluster = image{version: w.cluster.version + 1, topics: topics}
 }
@@ -288,8 +287,12 @@ func (w *consumerWorld) stray(t *rapid.T) {
 
 func (w *consumerWorld) change(t *rapid.T) {
 	switch name := pick(t, "topic", "a", "b", "new"); name {
-	case "new":
-		w.topic("new", 1)
+	case "new": // It comes and goes.
+		if _, ok := w.cluster.topics[name]; ok {
+			w.topic(name, 0)
+		} else {
+			w.topic(name, 1)
+		}
 	default:
 		if n := w.cluster.topics[name].Partitions; n < 8 {
 			w.topic(name, n+1)

@@ -141,3 +141,22 @@ func TestTxnCommitRefusedByLog(t *testing.T) {
 		t.Errorf("answered %v, %v", r.Body, r.Err)
 	}
 }
+
+// TestTxnCommitOfTooMuchMetadata is case T11: an offset that is turned away for its
+// metadata leaves nothing open, and the others of its request count.
+func TestTxnCommitOfTooMuchMetadata(t *testing.T) {
+	cfg := DefaultConfig()
+	b := newBench(t, &cfg)
+	bad := txnCommit(t, b.Machine, func(r *kmsg.TxnOffsetCommitRequest) {
+		good := r.Topics[0].Partitions[0]
+		good.Partition = 1
+		r.Topics[0].Partitions[0].Metadata = new(strings.Repeat("m", 10_000))
+		r.Topics[0].Partitions = append(r.Topics[0].Partitions, good)
+	})
+	if bad != kerr.OffsetMetadataTooLarge.Code {
+		t.Errorf("code %d", bad)
+	}
+	b.want("fetch g t/0 t/1 stable:=yes", `offsets t/0=-1 epoch=-1 "" t/1=-1 epoch=-1 ""UNSTABLE_OFFSET_COMMIT`)
+	b.Do(coordinator.Marker{ProducerID: 7, Epoch: 1, Commit: true})
+	b.want("fetch g t/0 t/1 stable:=yes", `offsets t/0=-1 epoch=-1 "" t/1=10 epoch=-1 ""`)
+}
