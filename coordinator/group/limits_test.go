@@ -129,8 +129,8 @@ func TestCleaningIsCutUp(t *testing.T) {
 		return b.Log.End()
 	}
 	one := func(b *bench) (offsets int64) {
-		command := []byte("save g")
-		for n := range 20000 {
+		command := []byte("save " + strings.Repeat("g", 50))
+		for n := range 5000 {
 			command = fmt.Appendf(command, " t/%d=1", n)
 		}
 		b.run(string(command))
@@ -201,12 +201,12 @@ func TestRefusedInTheMiddle(t *testing.T) {
 // TestRefusedCleaning: a round that is refused does not end the rounds, and is not
 // tried again before the next is due, even if it had not come to its end.
 func TestRefusedCleaning(t *testing.T) {
-	for name, partitions := range map[string]int{"one step": 1, "more than one": 20000} {
+	for name, partitions := range map[string]int{"one step": 1, "more than one": 5000} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.RetentionCheckInterval = 24 * time.Hour
 			b := newBench(t, &cfg)
-			command := []byte("save g")
+			command := []byte("save " + strings.Repeat("g", 50))
 			for n := range partitions {
 				command = fmt.Appendf(command, " t/%d=1", n)
 			}
