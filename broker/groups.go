@@ -190,10 +190,18 @@ func (g *groupPlane) lead(l replica.Leadership) {
 	if l.Partition.Topic() != offsetsTopic {
 		return
 	}
-	if l.Leads {
-		g.runtime.Elect(l.Partition.Number(), l.Epoch, l.Partition.ShardLog(l.Epoch))
-	} else {
-		g.runtime.Resign(l.Partition.Number(), l.Epoch)
+	electOrResign(g.runtime, l)
+}
+
+// electOrResign tells the runtime of shards what became of a partition.
+func electOrResign(rt *coordinator.Runtime, l replica.Leadership) {
+	switch n := l.Partition.Number(); {
+	case l.Leads:
+		rt.Elect(n, l.Epoch, l.Partition.ShardLog(l.Epoch))
+	case l.Gone:
+		rt.Resign(n, -1) // A topic made again begins with epoch 0.
+	default:
+		rt.Resign(n, l.Epoch)
 	}
 }
 
@@ -201,13 +209,7 @@ func (g *groupPlane) lead(l replica.Leadership) {
 func (g *groupPlane) forget(ctx context.Context, deleted []*controller.Topic) {
 	var gone group.TopicsDeleted
 	for _, t := range deleted {
-		if t.Name == offsetsTopic {
-			for _, p := range t.Partitions {
-				g.runtime.Resign(p.ID, -1) // A topic made anew begins with epoch 0.
-			}
-		} else {
-			gone.Names, gone.IDs = append(gone.Names, t.Name), append(gone.IDs, t.ID)
-		}
+		gone.Names, gone.IDs = append(gone.Names, t.Name), append(gone.IDs, t.ID)
 	}
 	if len(gone.Names) == 0 {
 		return

@@ -148,12 +148,10 @@ func (t *txnPlane) lead(l replica.Leadership) {
 	if l.Partition.Topic() != transactionsTopic {
 		return
 	}
-	if l.Leads {
-		t.runtime.Elect(l.Partition.Number(), l.Epoch, l.Partition.ShardLog(l.Epoch))
-		return
+	electOrResign(t.runtime, l)
+	if !l.Leads {
+		t.markers.resigned(l.Partition.Number(), l.Epoch)
 	}
-	t.runtime.Resign(l.Partition.Number(), l.Epoch)
-	t.markers.resigned(l.Partition.Number(), l.Epoch)
 }
 
 // deliver takes what a shard sends. It must not wait, nor ask a shard itself.

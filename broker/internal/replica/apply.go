@@ -255,7 +255,7 @@ func (a *applying) log(t *controller.Topic, n int32, cfg logstore.Config) (*logs
 // resign ends the part that a partition plays and takes it out of what is hosted of
 // its topic. Its log goes, by drop, once nobody finds it any more.
 func (a *applying) resign(from *hosted, p *Partition) *Partition {
-	a.m.resign(a.now, p)
+	a.m.resign(a.now, p, true)
 	delete(from.partitions, p.number)
 	return p
 }

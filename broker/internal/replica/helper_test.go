@@ -90,7 +90,11 @@ func (h *home) start() {
 		Store: h.store, NodeID: h.node, Logger: slog.New(slog.NewTextHandler(&h.log, nil)),
 		Propose: func(_ *Partition, p state.Proposal) { h.asked = append(h.asked, p) },
 		Leadership: func(l Leadership) {
-			h.led = append(h.led, fmt.Sprintf("%s-%d epoch %d leads %v", l.Partition.Topic(), l.Partition.Number(), l.Epoch, l.Leads))
+			gone := ""
+			if l.Gone {
+				gone = " gone"
+			}
+			h.led = append(h.led, fmt.Sprintf("%s-%d epoch %d leads %v%s", l.Partition.Topic(), l.Partition.Number(), l.Epoch, l.Leads, gone))
 		},
 	})
 	h.images = controller.NewReplica("cluster", nil)

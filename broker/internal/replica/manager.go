@@ -28,8 +28,9 @@ type Options struct {
 	// Partition.Answered gets. It is called under the partition's lock: it must not
 	// block, nor call the partition. Default: nothing is proposed.
 	Propose func(*Partition, state.Proposal)
-	// Leadership is told when this broker begins or ceases to lead a partition. It
-	// is called by Apply, in order, and returns at once. Default: nobody is told.
+	// Leadership is told when this broker begins or ceases to lead a partition, and
+	// when a replica leaves it. It is called by Apply, in order, and returns at once.
+	// Default: nobody is told.
 	Leadership func(Leadership)
 
 	background *sync.WaitGroup
@@ -41,6 +42,10 @@ type Leadership struct {
 	Partition *Partition
 	Epoch     int32
 	Leads     bool
+	// Gone says that this broker has no replica any more, whether it led or not: the
+	// topic is deleted, or the partition is others'. The epochs of a topic made again
+	// under the name begin anew.
+	Gone bool
 }
 
 func (o Options) withDefaults() Options {
@@ -244,17 +249,17 @@ func (m *Manager) Abandon() error {
 func (m *Manager) stop() {
 	now := time.Now()
 	for p := range m.Partitions() {
-		m.resign(now, p)
+		m.resign(now, p, false)
 	}
 	m.table.Clear()
 	m.opt.background.Wait()
 }
 
-// resign ends a partition's service, and tells if it led.
-func (m *Manager) resign(now time.Time, p *Partition) {
+// resign ends a partition's service, and tells if it led or is gone.
+func (m *Manager) resign(now time.Time, p *Partition, gone bool) {
 	v := p.View()
 	p.close(now)
-	if v.Role == state.Leader {
-		m.opt.Leadership(Leadership{Partition: p, Epoch: v.LeaderEpoch})
+	if gone || v.Role == state.Leader {
+		m.opt.Leadership(Leadership{Partition: p, Epoch: v.LeaderEpoch, Gone: gone})
 	}
 }

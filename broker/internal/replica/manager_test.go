@@ -51,12 +51,10 @@ func TestTopicComesAndGoes(t *testing.T) {
 		t.Error("the new topic has the old one's records")
 	}
 	want := []string{
-		"t-0 epoch 0 leads true", "t-1 epoch 0 leads true", "t-0 epoch 0 leads false", "t-1 epoch 0 leads false",
+		"t-0 epoch 0 leads true", "t-1 epoch 0 leads true", "t-0 epoch 0 leads false gone", "t-1 epoch 0 leads false gone",
 		"t-0 epoch 0 leads true",
 	}
-	if !slices.Equal(h.led, want) {
-		t.Errorf("leadership: %q", h.led)
-	}
+	wantLed(t, h, want...)
 }
 
 // Deleted and made again while this broker was not listening.
@@ -69,6 +67,29 @@ func TestTopicReplacedUnseen(t *testing.T) {
 	if got := contents(t, h.partition(), 0, Uncommitted); got != "" {
 		t.Errorf("reads %q of the topic before", got)
 	}
+	wantLed(t, h, "t-0 epoch 0 leads true", "t-0 epoch 0 leads false gone", "t-0 epoch 0 leads true")
+}
+
+// wantLed checks what the broker was told of leaderships.
+func wantLed(t *testing.T, h *home, want ...string) {
+	t.Helper()
+	if !slices.Equal(h.led, want) {
+		t.Errorf("leadership: %q, want %q", h.led, want)
+	}
+}
+
+// A replica that leaves is told of also where it does not lead, and when images were
+// missed and the next is taken as a whole.
+func TestGoneIsTold(t *testing.T) {
+	c := newCluster(t, 2)
+	c.create()
+	c.commit(&metadata.PartitionChange{TopicID: id1, PartitionID: 0, Leader: 2, ISR: []int32{1, 2}})
+	recs := append([]metadata.Record{&metadata.RemoveTopic{TopicID: id1}}, topic("t", id2, []int32{1}, []int32{1})...)
+	c.commitTo(nil, recs...)
+	h := c.homes[0]
+	h.image() // Apply does not see it.
+	c.commit(&metadata.RegisterBroker{BrokerID: 2, BrokerEpoch: 20, LogDirs: [][16]byte{{2}}})
+	wantLed(t, h, "t-0 epoch 0 leads true", "t-0 epoch 0 leads false", "t-0 epoch 1 leads false gone", "t-0 epoch 0 leads true")
 }
 
 func TestRestartKeepsWhatIsAssigned(t *testing.T) {
