@@ -375,6 +375,8 @@ func (r *running) announce() {
 func (r *running) follow(ctx context.Context) {
 	for {
 		for _, im := range r.control.take() {
+			r.groups.see(im)
+			r.txns.see(im)
 			// Errors concern single partitions, which are offline then and said so.
 			_ = r.replicas.Apply(im, r.topicConfigs(im))
 			r.groups.forget(ctx, im.Delta().Deleted)
@@ -429,7 +431,7 @@ func (r *running) close(failure error) error {
 		r.txns.close()
 	}
 	if r.groups != nil {
-		r.groups.runtime.Close()
+		r.groups.close()
 	}
 	if r.control != nil {
 		r.control.close()

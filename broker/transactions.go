@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/broker/internal/api"
 	"github.com/moldau-broker/moldau/broker/internal/replica"
@@ -29,20 +24,11 @@ const retryAsking = 100 * time.Millisecond
 // partition of __transaction_state that this broker leads, and what they ask of the
 // world: markers (txnmarkers.go) and producer ids.
 type txnPlane struct {
-	settings *settings
-	control  *controlPlane
-	runtime  *coordinator.Runtime
-	log      *slog.Logger
+	*shardPlane
+
 	// ids takes a run of producer ids, of which none was used before.
 	ids     func(ctx context.Context, count int32) (first int64, n int32, err error)
 	markers *markerPost
-	// count is how many partitions the topic of transactions had when it was seen
-	// first. More of them would send ids to shards that know nothing of them.
-	count atomic.Pointer[partitionCount]
-
-	ctx  context.Context // Ends when the broker stops.
-	stop context.CancelFunc
-	work sync.WaitGroup // Goroutines that ask shards.
 }
 
 var _ api.Transactions = (*txnPlane)(nil)
@@ -50,9 +36,7 @@ var _ api.Transactions = (*txnPlane)(nil)
 // newTxnPlane makes a plane that leads nothing yet. write writes markers to
 // partitions of this broker.
 func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Logger, ids func(context.Context, int32) (int64, int32, error), write writeMarkers) *txnPlane {
-	t := &txnPlane{settings: s, control: control, log: log, ids: ids}
-	t.ctx, t.stop = context.WithCancel(context.Background())
-	t.markers = newMarkerPost(t, nodeID, write)
+	t := &txnPlane{ids: ids}
 	cfg := txn.Config{
 		MaxTimeout:           s.values.Millis("transaction.max.timeout.ms"),
 		AbortInterval:        s.values.Millis("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
@@ -61,95 +45,27 @@ func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Log
 		Version:              func() int16 { return control.image.Load().Feature(metadata.FeatureTransaction) },
 		Logger:               log,
 	}
-	t.runtime = coordinator.New(coordinator.Options{
+	topic := shardTopic(transactionsTopic,
+		s.values.Int("transaction.state.log.num.partitions"), s.values.Int("transaction.state.log.replication.factor"),
+		[2]string{"cleanup.policy", "compact"},
+		[2]string{"compression.type", "uncompressed"},
+		[2]string{"unclean.leader.election.enable", "false"},
+		[2]string{"min.insync.replicas", s.values("transaction.state.log.min.isr")},
+		[2]string{"segment.bytes", s.values("transaction.state.log.segment.bytes")},
+	)
+	t.shardPlane = newShardPlane(topic, control, coordinator.Options{
 		Name:     "transaction",
 		NewShard: func(int32) coordinator.Shard { return txn.New(cfg) },
 		Deliver:  t.deliver,
 		Logger:   log,
 	})
+	t.markers = newMarkerPost(t, nodeID, write)
 	return t
 }
 
-// partitionCount is how many partitions a topic has.
-type partitionCount struct {
-	topic [16]byte
-	n     int32
-}
-
-// partitionOf is the partition of __transaction_state that a transactional id
-// belongs to. Partitions that are added while the broker runs do not count, as in
-// Kafka: the ids stay where they are.
-func (t *txnPlane) partitionOf(id string) int32 {
-	topic, ok := t.control.image.Load().Topic(transactionsTopic)
-	if !ok {
-		return coordinator.Partition(id, int32(t.settings.values.Int("transaction.state.log.num.partitions")))
-	}
-	known := t.count.Load()
-	if known == nil || known.topic != topic.ID {
-		known = &partitionCount{topic.ID, int32(len(topic.Partitions))}
-		t.count.Store(known)
-	}
-	return coordinator.Partition(id, known.n)
-}
-
-// Ask implements api.Transactions.
-func (t *txnPlane) Ask(ctx context.Context, id string, in any) (any, error) {
-	return t.runtime.Ask(ctx, t.partitionOf(id), in)
-}
-
-// AskAll implements api.Transactions.
-func (t *txnPlane) AskAll(ctx context.Context, newInput func() any) ([]any, error) {
-	return t.runtime.Broadcast(ctx, newInput)
-}
-
-// Coordinator implements api.Transactions.
-func (t *txnPlane) Coordinator(ctx context.Context, id string) (int32, error) {
-	if _, ok := t.control.image.Load().Topic(transactionsTopic); !ok {
-		if err := t.create(ctx); err != nil {
-			return -1, err
-		}
-	}
-	p, ok := t.control.image.Load().Partition(transactionsTopic, t.partitionOf(id))
-	if !ok || p.Leader < 0 {
-		return -1, coordinator.ErrUnavailable
-	}
-	return p.Leader, nil
-}
-
-// create makes __transaction_state and waits until its shards are loaded. Kafka
-// answers COORDINATOR_NOT_AVAILABLE meanwhile, and clients ask again.
-func (t *txnPlane) create(ctx context.Context) error {
-	v := t.settings.values
-	replicas := internalReplicas(t.control, int16(v.Int("transaction.state.log.replication.factor")))
-	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic = transactionsTopic
-	topic.NumPartitions = int32(v.Int("transaction.state.log.num.partitions"))
-	topic.ReplicationFactor = replicas
-	for _, pair := range [][2]string{
-		{"cleanup.policy", "compact"},
-		{"compression.type", "uncompressed"},
-		{"unclean.leader.election.enable", "false"},
-		{"min.insync.replicas", strconv.FormatInt(v.Int("transaction.state.log.min.isr"), 10)},
-		{"segment.bytes", v("transaction.state.log.segment.bytes")},
-	} {
-		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = pair[0], &pair[1]
-		topic.Configs = append(topic.Configs, c)
-	}
-	if err := createTopic(ctx, t.control, topic); err != nil {
-		return err
-	}
-	return t.runtime.Ready(ctx)
-}
-
-// lead takes over, or gives up, the shard of a partition that this broker begins
-// or ceases to lead.
+// lead is shardPlane's, and forgets what a shard owed that is given up.
 func (t *txnPlane) lead(l replica.Leadership) {
-	if l.Partition.Topic() != transactionsTopic {
-		return
-	}
-	electOrResign(t.runtime, l)
-	if !l.Leads {
+	if t.shardPlane.lead(l) && !l.Leads {
 		t.markers.resigned(l.Partition.Number(), l.Epoch)
 	}
 }
@@ -189,10 +105,8 @@ func (t *txnPlane) tell(partition int32, in any) {
 	}
 }
 
-// close ends the shards. Nothing is written.
+// close is shardPlane's, once nothing is sent any more.
 func (t *txnPlane) close() {
-	t.stop()
-	t.runtime.Close()
 	t.markers.close()
-	t.work.Wait()
+	t.shardPlane.close()
 }
