@@ -112,8 +112,9 @@ func (b *Broker) await(what string) {
 	b.mu.waiting = what
 }
 
-// Run runs the broker until ctx ends, and then stops it cleanly: the error is nil.
-// Any other end is a failure that one line describes. It can be called once.
+// Run runs the broker until ctx ends, and then stops it cleanly: the error is nil,
+// also when ctx ends while the broker starts. Any other end is a failure that one
+// line describes. It can be called once.
 func (b *Broker) Run(ctx context.Context) error {
 	for _, w := range b.settings.warnings {
 		b.log.Warn("setting has no effect", slog.String("setting", w.Name), slog.String("reason", w.Reason))
@@ -122,8 +123,12 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	err := r.run(ctx)
-	return errors.Join(err, r.close(err))
+	failure := r.run(ctx)
+	err := r.close(failure)
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(failure, cause) || errors.Is(failure, ctx.Err())) {
+		failure = nil // A start that was no longer wanted.
+	}
+	return errors.Join(failure, err)
 }
 
 // running is a broker while it runs.
@@ -411,8 +416,9 @@ func (r *running) snapshots(ctx context.Context) {
 	}
 }
 
-// close stops everything, in the reverse order. After a failure the directory is
-// left as a crash would leave it, so that the next start looks closely.
+// close stops everything, in the reverse order. After a failure, one of the stop
+// itself too, the directory is left as a crash would leave it, so that the next start
+// looks closely.
 func (r *running) close(failure error) error {
 	r.await("stopping")
 	began := time.Now()
@@ -433,34 +439,29 @@ func (r *running) close(failure error) error {
 	if r.groups != nil {
 		r.groups.close()
 	}
+	var err error
 	if r.control != nil {
 		r.control.close()
 		r.quorum.stop()
 		<-r.quorum.done
-		select {
-		case fatal := <-r.fatal:
-			failure = errors.Join(failure, fatal)
-		default:
-		}
+		err = r.orFatal(nil)
 	}
-	err := r.closeStore(failure)
+	err = errors.Join(err, r.closeStore(failure == nil && err == nil))
 	if err == nil {
 		r.log.Info("broker stopped", slog.Int64("took_ms", time.Since(began).Milliseconds()))
 	}
 	return err
 }
 
-func (r *running) closeStore(failure error) error {
-	clean := failure == nil && r.member != nil
+// closeStore closes the data directory. Without replicas the start was cut short.
+func (r *running) closeStore(clean bool) error {
 	switch {
-	case r.replicas != nil && clean:
-		return r.replicas.Close(r.member.epoch)
-	case r.replicas != nil:
-		return r.replicas.Abandon()
+	case r.replicas == nil:
+		return r.store.Abandon()
 	case clean:
-		return r.store.Close(-1)
+		return r.replicas.Close(r.member.epoch)
 	}
-	return r.store.Abandon()
+	return r.replicas.Abandon()
 }
 
 // newServer makes the server of the client listeners.
