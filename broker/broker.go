@@ -404,16 +404,28 @@ func (r *running) snapshots(ctx context.Context) {
 	}
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
+	failing := false
 	for {
 		select {
 		case now := <-tick.C:
-			if err := r.control.maybeSnapshot(ctx, now, every); err != nil && ctx.Err() == nil {
-				r.log.Error("metadata snapshot failed, it is tried again", slog.Any("err", err))
-			}
+			failing = r.snapshot(ctx, now, every, failing)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// snapshot says what goes wrong when it begins to, not each time.
+func (r *running) snapshot(ctx context.Context, now time.Time, every snapshotEvery, failing bool) bool {
+	err := r.control.maybeSnapshot(ctx, now, every)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !failing:
+		r.log.Error("metadata snapshot failed, it is tried again every ten seconds", slog.Any("err", err))
+	case err == nil && failing:
+		r.log.Info("metadata snapshots are written again")
+	}
+	return err != nil
 }
 
 // close stops everything, in the reverse order. After a failure, one of the stop

@@ -43,13 +43,19 @@ func start(t *testing.T, disk *vfs.Mem, settings map[string]string) *world {
 // startOn is start on a network where the broker's clients may be already.
 func startOn(t *testing.T, net *memnet.Network, disk *vfs.Mem, settings map[string]string) *world {
 	t.Helper()
+	return startWith(t, net, disk, disk, settings)
+}
+
+// startWith is startOn with another way to the disk, such as one with faults.
+func startWith(t *testing.T, net *memnet.Network, disk *vfs.Mem, fsys vfs.FS, settings map[string]string) *world {
+	t.Helper()
 	w := &world{t: t, net: net, disk: disk, log: &logLines{}, done: make(chan error, 1)}
 	all := map[string]string{"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
 	for k, v := range settings {
 		all[k] = v
 	}
 	b, err := New(Config{
-		Dir: "/data", Listen: memAddr, Settings: all, FS: disk, ListenFunc: w.net.Listen,
+		Dir: "/data", Listen: memAddr, Settings: all, FS: fsys, ListenFunc: w.net.Listen,
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 	})
 	if err != nil {

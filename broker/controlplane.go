@@ -29,7 +29,8 @@ type controlPlane struct {
 	// published gets a token when there is a newer image.
 	published chan struct{}
 
-	// snapshot bookkeeping, of the snapshot loop only.
+	// snapshotted says when the last snapshot was written, or since when this broker
+	// runs, and where the log was then. It is of the snapshot loop only.
 	snapshotted struct {
 		offset int64
 		bytes  int64
@@ -221,7 +222,7 @@ type snapshotEvery struct {
 }
 
 // maybeSnapshot writes a snapshot of the newest image when enough was written
-// since the last.
+// since the last, or it is old. After a failure the next call tries again.
 func (c *controlPlane) maybeSnapshot(ctx context.Context, now time.Time, every snapshotEvery) error {
 	logBytes := c.written()
 	im := c.image.Load()
@@ -230,15 +231,10 @@ func (c *controlPlane) maybeSnapshot(ctx context.Context, now time.Time, every s
 		last.at, last.bytes, last.offset = now, logBytes, im.Offset
 		return nil
 	}
-	grown := logBytes - last.bytes
-	if grown < 0 { // The log was cut behind a snapshot.
-		last.bytes, grown = logBytes, 0
-	}
 	old := every.age > 0 && now.Sub(last.at) >= every.age && im.Offset > last.offset
-	if grown < every.bytes && !old {
+	if logBytes-last.bytes < every.bytes && !old {
 		return nil
 	}
-	last.at, last.bytes, last.offset = now, logBytes, im.Offset
 	records := func(yield func([]byte) bool) {
 		for r := range controller.Snapshot(im) {
 			if !yield(r.Value) {
@@ -249,6 +245,8 @@ func (c *controlPlane) maybeSnapshot(ctx context.Context, now time.Time, every s
 	if err := c.node.Snapshot(ctx, im.Offset, now, records); err != nil {
 		return fmt.Errorf("metadata snapshot: %w", err)
 	}
+	// The size is taken anew: with old snapshots goes the log that only they needed.
+	last.at, last.bytes, last.offset = now, c.written(), im.Offset
 	return nil
 }
 
