@@ -262,9 +262,9 @@ func (r *running) orFatal(err error) error {
 // says of them.
 func (r *running) loadReplicas(ctx context.Context) error {
 	r.await("loading logs")
-	r.groups = newGroupPlane(r.settings, r.control, r.log)
+	r.groups = newGroupPlane(r.settings, r.control, r.cfg)
 	r.ids = api.NewProducerIDs(r.allotProducerIDs)
-	r.txns = newTxnPlane(r.settings, r.control, r.meta.NodeID, r.log, r.ids.Run, r.writeMarkers)
+	r.txns = newTxnPlane(r.settings, r.control, r.cfg, r.meta.NodeID, r.ids.Run, r.writeMarkers)
 	r.replicas = replica.New(replica.Options{
 		Store: r.store, NodeID: r.meta.NodeID, Logger: r.log,
 		Timing: replica.Timing{

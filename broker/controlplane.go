@@ -73,8 +73,9 @@ func newControlPlane(s *settings, store *logstore.Store, meta logstore.Meta, cfg
 		return nil, err
 	}
 	c.runtime = coordinator.New(coordinator.Options{
-		Name:   "controller",
-		Logger: cfg.Logger,
+		Name:    "controller",
+		Logger:  cfg.Logger,
+		Metrics: coordinator.NewMetrics(cfg.Metrics, "controller"),
 		NewShard: func(int32) coordinator.Shard {
 			return controller.New(controller.Config{
 				NodeID:            s.nodeID,

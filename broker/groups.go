@@ -25,7 +25,7 @@ type groupPlane struct {
 
 var _ api.Groups = (*groupPlane)(nil)
 
-func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupPlane {
+func newGroupPlane(s *settings, control *controlPlane, host Config) *groupPlane {
 	policy := strings.ToLower(s.values("group.consumer.migration.policy"))
 	cfg := group.Config{
 		InitialRebalanceDelay:  s.values.Millis("group.initial.rebalance.delay.ms"),
@@ -45,7 +45,7 @@ func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupP
 			Downgrade:         policy == "bidirectional" || policy == "downgrade",
 			RegexRefresh:      group.DefaultConfig().Consumer.RegexRefresh,
 		},
-		Logger: log,
+		Logger: host.Logger,
 	}
 	topic := shardTopic(offsetsTopic,
 		s.values.Int("offsets.topic.num.partitions"), s.values.Int("offsets.topic.replication.factor"),
@@ -58,7 +58,8 @@ func newGroupPlane(s *settings, control *controlPlane, log *slog.Logger) *groupP
 		Name:     "group",
 		NewShard: func(int32) coordinator.Shard { return group.New(cfg) },
 		Deliver:  g.lookUp,
-		Logger:   log,
+		Logger:   host.Logger,
+		Metrics:  coordinator.NewMetrics(host.Metrics, "group"),
 	})
 	return g
 }

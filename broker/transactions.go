@@ -35,7 +35,7 @@ var _ api.Transactions = (*txnPlane)(nil)
 
 // newTxnPlane makes a plane that leads nothing yet. write writes markers to
 // partitions of this broker.
-func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Logger, ids func(context.Context, int32) (int64, int32, error), write writeMarkers) *txnPlane {
+func newTxnPlane(s *settings, control *controlPlane, host Config, nodeID int32, ids func(context.Context, int32) (int64, int32, error), write writeMarkers) *txnPlane {
 	t := &txnPlane{ids: ids}
 	cfg := txn.Config{
 		MaxTimeout:           s.values.Millis("transaction.max.timeout.ms"),
@@ -43,7 +43,7 @@ func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Log
 		IDExpiration:         s.values.Millis("transactional.id.expiration.ms"),
 		IDExpirationInterval: s.values.Millis("transaction.remove.expired.transaction.cleanup.interval.ms"),
 		Version:              func() int16 { return control.image.Load().Feature(metadata.FeatureTransaction) },
-		Logger:               log,
+		Logger:               host.Logger,
 	}
 	topic := shardTopic(transactionsTopic,
 		s.values.Int("transaction.state.log.num.partitions"), s.values.Int("transaction.state.log.replication.factor"),
@@ -57,7 +57,8 @@ func newTxnPlane(s *settings, control *controlPlane, nodeID int32, log *slog.Log
 		Name:     "transaction",
 		NewShard: func(int32) coordinator.Shard { return txn.New(cfg) },
 		Deliver:  t.deliver,
-		Logger:   log,
+		Logger:   host.Logger,
+		Metrics:  coordinator.NewMetrics(host.Metrics, "transaction"),
 	})
 	t.markers = newMarkerPost(t, nodeID, write)
 	return t
