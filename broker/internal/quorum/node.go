@@ -29,8 +29,8 @@ type Options struct {
 	DirectoryID [16]byte
 	Logger      *slog.Logger
 	// RetentionBytes and RetentionAge bound what log and snapshots keep beside the
-	// newest snapshot. Kafka's metadata.max.retention.bytes and .ms; zero is
-	// Kafka's default, 100 MiB and 7 days.
+	// newest snapshot; below zero is no bound. Kafka's metadata.max.retention.bytes
+	// and .ms.
 	RetentionBytes int64
 	RetentionAge   time.Duration
 }
@@ -76,12 +76,6 @@ var errStopped = errors.New("the metadata quorum has stopped")
 func Open(opts Options) (*Node, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.RetentionBytes == 0 {
-		opts.RetentionBytes = 100 << 20
-	}
-	if opts.RetentionAge == 0 {
-		opts.RetentionAge = 7 * 24 * time.Hour
 	}
 	store, err := openStorage(opts.Log, opts.FS)
 	if err != nil {

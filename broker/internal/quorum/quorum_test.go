@@ -65,6 +65,12 @@ func start(t *testing.T, fsys vfs.FS) *node {
 
 func tryStart(t *testing.T, fsys vfs.FS) (*node, error) {
 	t.Helper()
+	return tryStartWith(t, fsys, 100<<20, 7*24*time.Hour)
+}
+
+// tryStartWith starts a node whose log and snapshots are kept within the bounds.
+func tryStartWith(t *testing.T, fsys vfs.FS, retentionBytes int64, retentionAge time.Duration) (*node, error) {
+	t.Helper()
 	store, err := logstore.Open(logstore.Options{Dir: dataDir, FS: fsys})
 	if err != nil {
 		return nil, err
@@ -74,7 +80,10 @@ func tryStart(t *testing.T, fsys vfs.FS) (*node, error) {
 		_ = store.Abandon()
 		return nil, err
 	}
-	n, err := Open(Options{Log: log, FS: fsys, NodeID: 1, DirectoryID: directory})
+	n, err := Open(Options{
+		Log: log, FS: fsys, NodeID: 1, DirectoryID: directory,
+		RetentionBytes: retentionBytes, RetentionAge: retentionAge,
+	})
 	if err != nil {
 		_ = store.Abandon()
 		return nil, err
@@ -415,6 +424,51 @@ func TestSnapshotAndLostPrefix(t *testing.T) {
 			t.Errorf("appended at %d, %v; the snapshot ends at %d", base, err, at)
 		}
 	})
+}
+
+// Old snapshots go when log and snapshots are larger or older than the bounds, of
+// which a negative one is none and zero keeps the newest alone.
+func TestRetention(t *testing.T) {
+	const unbounded = -1
+	for name, tc := range map[string]struct {
+		bytes int64
+		age   time.Duration
+		want  int // Snapshots, with the one of the formatting.
+	}{
+		"within both":       {1 << 20, time.Hour, 3},
+		"too large":         {1, time.Hour, 1},
+		"too old":           {1 << 20, time.Second, 1},
+		"any age":           {1 << 20, unbounded, 3},
+		"any size":          {unbounded, time.Hour, 3},
+		"neither":           {unbounded, unbounded, 3},
+		"any age, no bytes": {0, unbounded, 1},
+		"any size, no age":  {unbounded, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := formatted(t)
+				n, err := tryStartWith(t, mem, tc.bytes, tc.age)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := n.lead(t)
+				for i := range 2 {
+					if _, err := l.Append(time.Now(), []coordinator.Record{feature(i)}); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Minute)
+					state := slices.Values([][]byte{feature(i).Value})
+					if err := n.Snapshot(t.Context(), l.Committed(), time.Now(), state); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ids, err := listSnapshots(mem, metaDir)
+				if err != nil || len(ids) != tc.want {
+					t.Errorf("%d snapshots stay, want %d; %v", len(ids), tc.want, err)
+				}
+			})
+		})
+	}
 }
 
 func TestUnusableDirectories(t *testing.T) {

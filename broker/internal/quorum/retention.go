@@ -67,7 +67,9 @@ func (n *Node) retain(now time.Time) error {
 		infos[i].size, infos[i].made = st.Size(), st.ModTime()
 		total += st.Size()
 	}
-	for len(ids) > 1 && (total > n.opts.RetentionBytes || now.Sub(infos[0].made) > n.opts.RetentionAge) {
+	large := func() bool { return n.opts.RetentionBytes >= 0 && total > n.opts.RetentionBytes }
+	old := func() bool { return n.opts.RetentionAge >= 0 && now.Sub(infos[0].made) > n.opts.RetentionAge }
+	for len(ids) > 1 && (large() || old()) {
 		if err := removeSnapshot(n.store.fs, n.store.dir, ids[0]); err != nil {
 			return err
 		}
