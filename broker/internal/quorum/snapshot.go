@@ -105,9 +105,10 @@ func (c snapshotContent) encode(nowMs int64) []byte {
 	return append(out, controlBatch(nowMs, next, c.id.Epoch, &metadata.SnapshotFooter{})...)
 }
 
-// decodeSnapshot reads a file. One without its footer is incomplete. One without
-// our index (Kafka wrote it) gets the offset as its index: only a cluster of one
-// takes such a log over.
+// decodeSnapshot reads a file. It ends with its footer: one without is incomplete,
+// and what comes behind was not meant to be there. One without our index (Kafka
+// wrote it) gets the offset as its index: only a cluster of one takes such a log
+// over.
 func decodeSnapshot(id snapshotID, in []byte) (*snapshot, error) {
 	s := &snapshot{id: id, index: uint64(id.Offset)}
 	whole := false
@@ -120,6 +121,9 @@ func decodeSnapshot(id snapshotID, in []byte) (*snapshot, error) {
 			return nil, err
 		}
 		in = rest
+		if whole {
+			return nil, errPastFooter
+		}
 		if !b.Control() {
 			s.batches = append(s.batches, b)
 			continue
@@ -134,11 +138,16 @@ func decodeSnapshot(id snapshotID, in []byte) (*snapshot, error) {
 	return s, nil
 }
 
+var errPastFooter = errors.New("it goes on after its footer")
+
 // control takes in a control batch; true when it ends the snapshot.
 func (s *snapshot) control(b batch.Batch) (footer bool, err error) {
 	it := b.Records(maxControlBytes)
 	defer it.Close()
 	for it.Next() {
+		if footer {
+			return false, errPastFooter
+		}
 		typ, ok := batch.ControlType(it.Record().Key)
 		if !ok {
 			return false, fmt.Errorf("control record at offset %d has no type", it.Offset())
