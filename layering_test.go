@@ -5,9 +5,11 @@ package moldau
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,7 +48,7 @@ var walls = []struct {
 		"server hands requests to api and knows nothing below it",
 	},
 	{
-		[]string{"broker/internal/replica", "broker/internal/quorum", "broker/internal/auth", "broker/internal/quota", "broker/internal/memnet"},
+		[]string{"broker/internal/replica", "broker/internal/quorum", "broker/internal/memnet"},
 		[]string{"broker/internal/api", "broker/internal/server", "broker/internal/admin"},
 		"calls go downwards: server, api, then replica and quorum",
 	},
@@ -99,9 +101,7 @@ var homes = []struct {
 var pure = []string{
 	"coordinator/controller",
 	"coordinator/group",
-	"coordinator/share",
 	"coordinator/txn",
-	"broker/internal/quota",
 	"broker/internal/replica/state", "broker/internal/session",
 	"logstore/compact",
 	"logstore/producer",
@@ -114,11 +114,20 @@ var (
 	harmless = []string{"math/rand/v2", "log/slog"}
 )
 
+// clocks are the functions of package time that look at the clock or wait for it.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// seeded are the functions of math/rand/v2 whose chance is handed in; the others that
+// are called draw from the process's.
+var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf"}
+
 // file is one Go file: where it lies, from the root of the module and with
-// slashes, and what it imports.
+// slashes, what it imports, and what in it a stepped package does not do. Only files
+// of such packages are looked at for that.
 type file struct {
 	path    string
 	imports []string
+	unpure  []string
 }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
@@ -131,7 +140,7 @@ func within(dir string, folders ...string) bool {
 }
 
 // violations holds the files against the tables above and returns a sentence for
-// each import that breaks a rule, in the order of the files.
+// each import and each statement that breaks a rule, in the order of the files.
 func violations(files []file) []string {
 	var found []string
 	for _, f := range files {
@@ -142,6 +151,9 @@ func violations(files []file) []string {
 			) {
 				found = append(found, fmt.Sprintf("%s imports %s: %s", f.path, imported, why))
 			}
+		}
+		for _, what := range f.unpure {
+			found = append(found, fmt.Sprintf("%s %s: a stepped package has no goroutine, channel or clock of its own", f.path, what))
 		}
 	}
 	return found
@@ -211,8 +223,11 @@ func againstHomes(f file, imported string) []string {
 	return found
 }
 
+// stepped says whether a file is code of a pure package.
+func (f file) stepped() bool { return !f.isTest() && within(path.Dir(f.path), pure...) }
+
 func againstPurity(f file, imported string) []string {
-	if f.isTest() || !within(path.Dir(f.path), pure...) || slices.Contains(harmless, imported) {
+	if !f.stepped() || slices.Contains(harmless, imported) {
 		return nil
 	}
 	if !within(imported, impure...) {
@@ -221,7 +236,59 @@ func againstPurity(f file, imported string) []string {
 	return []string{"a stepped package does no I/O, takes no lock and knows no context"}
 }
 
-// scan reads the imports of every Go file below root, of every build tag, and of
+// unpure walks the code of a stepped package and says, with its line, what is not
+// stepped in it.
+func unpure(fset *token.FileSet, parsed *ast.File) []string {
+	packages := map[string]string{} // By the name that they have in the file.
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // It would not have been parsed.
+		}
+		name := path.Base(imported)
+		if imported == "math/rand/v2" {
+			name = "rand"
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		packages[name] = imported
+	}
+	var found []string
+	report := func(n ast.Node, what string) {
+		found = append(found, fmt.Sprintf("line %d %s", fset.Position(n.Pos()).Line, what))
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			report(n, "starts a goroutine")
+		case *ast.ChanType:
+			report(n, "has a channel")
+		case *ast.SendStmt, *ast.SelectStmt:
+			report(n, "uses a channel")
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				report(n, "uses a channel")
+			}
+		case *ast.SelectorExpr:
+			if name, ok := n.X.(*ast.Ident); ok && packages[name.Name] == "time" && slices.Contains(clocks, n.Sel.Name) {
+				report(n, "uses time."+n.Sel.Name)
+			}
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				break
+			}
+			if name, ok := f.X.(*ast.Ident); ok && packages[name.Name] == "math/rand/v2" && !slices.Contains(seeded, f.Sel.Name) {
+				report(n, "draws from the process's chance by rand."+f.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// scan reads the imports of every Go file below root, and all of the stepped ones, of every build tag, and of
 // modules nested in it. It does not ask go list: the go command would then serve
 // the test from its cache and hide a new violation.
 func scan(root string) ([]file, error) {
@@ -240,15 +307,23 @@ func scan(root string) ([]file, error) {
 		if hidden || filepath.Ext(name) != ".go" {
 			return nil
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
 		rel, err := filepath.Rel(root, name)
 		if err != nil {
 			return err
 		}
 		f := file{path: filepath.ToSlash(rel)}
+		mode := parser.ImportsOnly
+		if f.stepped() {
+			mode = parser.SkipObjectResolution
+		}
+		fset := token.NewFileSet()
+		parsed, err := parser.ParseFile(fset, name, nil, mode)
+		if err != nil {
+			return err
+		}
+		if f.stepped() {
+			f.unpure = unpure(fset, parsed)
+		}
 		for _, spec := range parsed.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
@@ -273,6 +348,62 @@ func TestLayering(t *testing.T) {
 	}
 	for _, v := range violations(files) {
 		t.Error(v)
+	}
+}
+
+// TestLayeringNamesFolders: a rule about a folder that is not there holds nothing.
+func TestLayeringNamesFolders(t *testing.T) {
+	named := slices.Concat(slices.Collect(maps.Keys(rooms)), pure)
+	for _, may := range rooms {
+		named = append(named, may...)
+	}
+	for _, w := range walls {
+		named = append(slices.Concat(named, w.from), w.to...)
+	}
+	for _, h := range homes {
+		named = append(named, h.in...)
+	}
+	for _, folder := range slices.Compact(slices.Sorted(slices.Values(named))) {
+		if st, err := os.Stat(filepath.FromSlash(folder)); err != nil || !st.IsDir() {
+			t.Errorf("a table of layering_test.go names %s, which is no folder; %v", folder, err)
+		}
+	}
+}
+
+// TestLayeringSeesUnsteppedCode plants one statement at a time in a stepped package.
+func TestLayeringSeesUnsteppedCode(t *testing.T) {
+	for name, tc := range map[string]struct{ path, code, want string }{
+		"a goroutine":          {"coordinator/txn/x.go", "func f() { go f() }", "line 3 starts a goroutine"},
+		"a channel":            {"coordinator/txn/x.go", "var c chan<- int", "has a channel"},
+		"a send":               {"coordinator/txn/x.go", "func f() { c <- 1 }", "uses a channel"},
+		"a receive":            {"coordinator/txn/x.go", "func f() { <-c }", "uses a channel"},
+		"a wait":               {"coordinator/txn/x.go", "func f() { select {} }", "uses a channel"},
+		"the clock":            {"logstore/producer/x.go", "import \"time\"\nvar t = time.Now()", "uses time.Now"},
+		"the clock, by a name": {"logstore/producer/x.go", "import w \"time\"\nvar now = w.Now", "uses time.Now"},
+		"a timer":              {"broker/internal/session/x.go", "import \"time\"\nvar t = time.NewTimer(1)", "uses time.NewTimer"},
+		"sleep":                {"broker/internal/session/x.go", "import \"time\"\nfunc f() { time.Sleep(1) }", "uses time.Sleep"},
+		"the process's chance": {"coordinator/group/x.go", "import \"math/rand/v2\"\nvar n = rand.IntN(2)", "rand.IntN"},
+		"chance of a seed":     {"coordinator/group/x.go", "import \"math/rand/v2\"\nvar r *rand.Rand = rand.New(rand.NewPCG(1, 2))", ""},
+		"a length of time":     {"coordinator/group/x.go", "import \"time\"\nvar t = time.Unix(1, 0).Add(time.Second)", ""},
+		"another's Now":        {"coordinator/group/x.go", "var t = moment.Now", ""},
+		"a shell":              {"coordinator/x.go", "func f() { go f() }", ""},
+		"a test":               {"coordinator/txn/x_test.go", "func f() { go f() }", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, tc.path, "package x\n\n"+tc.code+"\n")
+			files, err := scan(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := violations(files)
+			switch {
+			case tc.want == "" && len(got) > 0:
+				t.Errorf("legal, but: %q", got)
+			case tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)):
+				t.Errorf("violations %q, want one with %q", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -359,11 +490,17 @@ func TestLayeringSeesPlantedViolation(t *testing.T) {
 // plant writes a Go file with one import.
 func plant(t *testing.T, root, name, imported string) {
 	t.Helper()
+	write(t, root, name, fmt.Sprintf("package x\n\nimport _ %q\n", imported))
+}
+
+// write writes a file of a planted tree.
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
 	full := filepath.Join(root, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(full, fmt.Appendf(nil, "package x\n\nimport _ %q\n", imported), 0o644); err != nil {
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
