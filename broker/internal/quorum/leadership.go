@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/moldau-broker/moldau/coordinator"
@@ -25,19 +24,12 @@ var errNotLeader = fmt.Errorf("%w: this node does not lead the metadata quorum",
 type Leadership struct {
 	node  *Node
 	epoch int32
-	ended chan struct{}
-	once  sync.Once
 }
 
 var _ coordinator.Log = (*Leadership)(nil)
 
 // Epoch is the epoch of this leadership: Raft's term.
 func (l *Leadership) Epoch() int32 { return l.epoch }
-
-// Ended is closed when the leadership is over.
-func (l *Leadership) Ended() <-chan struct{} { return l.ended }
-
-func (l *Leadership) end() { l.once.Do(func() { close(l.ended) }) }
 
 // Append implements coordinator.Log. The records are stored and synced when it
 // returns.

@@ -117,7 +117,7 @@ func Open(opts Options) (*Node, error) {
 // One voter needs no clock: it elects itself, and there is nobody to send
 // heartbeats to, so an idle node does nothing at all.
 func (n *Node) Run(ctx context.Context) error {
-	defer n.stop()
+	defer close(n.stopped)
 	if err := n.raft.Campaign(); err != nil {
 		return err
 	}
@@ -141,13 +141,6 @@ func (n *Node) settle() error {
 		return n.failed
 	}
 	return n.ready()
-}
-
-func (n *Node) stop() {
-	close(n.stopped)
-	if n.leadership != nil {
-		n.leadership.end()
-	}
 }
 
 // do runs f on the loop.
@@ -246,13 +239,12 @@ func (n *Node) lead() error {
 	epoch := int32(st.GetTerm())
 	leads := st.RaftState == raft.StateLeader
 	if l := n.leadership; l != nil && (!leads || l.epoch != epoch) {
-		l.end()
 		n.leadership = nil
 	}
 	if !leads || n.leadership != nil {
 		return nil
 	}
-	n.leadership = &Leadership{node: n, epoch: epoch, ended: make(chan struct{})}
+	n.leadership = &Leadership{node: n, epoch: epoch}
 	voters := n.store.votersFor(n.store.last())
 	// Version 0, without directory ids: Kafka writes and reads no other.
 	change := &metadata.LeaderChange{LeaderID: n.opts.NodeID}

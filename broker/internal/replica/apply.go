@@ -159,6 +159,9 @@ func (a *applying) replicas(topic string) []*Partition {
 
 // forget drops what belongs to another topic of that name than id: it was deleted.
 func (a *applying) forget(topic string, id [16]byte) {
+	if h, ok := a.m.table.Load(topic); !ok || !h.(*hosted).others(id) {
+		return
+	}
 	next := a.m.hosted(topic)
 	var gone []*Partition
 	for _, p := range a.replicas(topic) {

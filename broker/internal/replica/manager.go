@@ -86,6 +86,21 @@ type hosted struct {
 	broken     map[int32]*OfflineError // Those whose log could not be opened.
 }
 
+// others says whether something here belongs to another topic of the name than id.
+func (h *hosted) others(id [16]byte) bool {
+	for _, p := range h.partitions {
+		if p.id != id {
+			return true
+		}
+	}
+	for _, off := range h.broken {
+		if off.id != id {
+			return true
+		}
+	}
+	return false
+}
+
 // New returns a Manager without partitions.
 func New(o Options) *Manager {
 	o = o.withDefaults()

@@ -70,8 +70,8 @@ func (p *Partition) Read(now time.Time, q ReadRequest) (ReadResult, error) {
 	end, hw, stable := p.log.End(), p.log.HighWatermark(), p.log.Stable()
 	r := ReadResult{HighWatermark: hw.Offset, Stable: stable.Offset, LogStart: p.log.Start(), End: end.Offset}
 	if q.LastFetchedEpoch >= 0 {
-		d, err := state.Compare(p.log, q.LastFetchedEpoch, q.Offset, r.LogStart, r.End)
-		if err != nil {
+		d, ok := state.Compare(p.log, q.LastFetchedEpoch, q.Offset, r.LogStart)
+		if !ok {
 			return ReadResult{}, &OffsetError{Want: q.Offset, Start: r.LogStart, End: r.End}
 		}
 		if d != nil {

@@ -383,8 +383,8 @@ func (c *cluster) serve(q request) response {
 	}
 	hw, start, end := m.log.hw, m.log.start, m.log.end()
 	if q.LastEpoch >= 0 {
-		d, err := Compare(&m.log, q.LastEpoch, q.Offset, start, end)
-		if err != nil {
+		d, ok := Compare(&m.log, q.LastEpoch, q.Offset, start)
+		if !ok {
 			return fail(OutOfRange)
 		}
 		if d != nil {

@@ -72,23 +72,3 @@ func (e *NotEnoughReplicasError) Error() string {
 	}
 	return fmt.Sprintf("only %d replicas are in sync, min.insync.replicas asks for %d", e.InSync, e.Min)
 }
-
-// EpochRangeError says that the leader cannot tell where the epoch of the
-// fetcher's last record ends, because it knows no such epoch.
-type EpochRangeError struct {
-	Epoch int32
-}
-
-func (e *EpochRangeError) Error() string {
-	return fmt.Sprintf("end of leader epoch %d is not known here", e.Epoch)
-}
-
-// RangeError says that an offset lies outside the log.
-type RangeError struct {
-	Want       int64
-	Start, End int64 // The log holds [Start, End).
-}
-
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("offset %d outside log [%d, %d)", e.Want, e.Start, e.End)
-}

@@ -219,7 +219,7 @@ func (p *player) printState() {
 		case m.state == nil:
 			p.print("%s down %v", m.name(), &m.log)
 		case m.state.Role() == Leader:
-			p.print("%s leader epoch %d hw %d %v isr %s", m.name(), m.view.LeaderEpoch, m.log.hw, &m.log, names(m.state.ISR()))
+			p.print("%s leader epoch %d hw %d %v isr %s", m.name(), m.view.LeaderEpoch, m.log.hw, &m.log, names(m.state.isr))
 		default:
 			p.print("%s %s hw %d %v", m.name(), m.state.Role(), m.log.hw, &m.log)
 		}

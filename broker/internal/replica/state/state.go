@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -211,13 +210,6 @@ func (s *State) HighWatermark() int64 { return s.hw }
 
 // End is the end of the log as the State knows it.
 func (s *State) End() int64 { return s.end }
-
-// ISR are the in-sync replicas as the controller committed them; nil if this
-// broker does not lead.
-func (s *State) ISR() []int32 { return slices.Clone(s.isr) }
-
-// Pending reports whether a proposal is on its way, or unsettled.
-func (s *State) Pending() bool { return s.pending != nil }
 
 func (s *State) check() {
 	if s.start > s.hw || s.hw > s.end || s.flushed > s.end {

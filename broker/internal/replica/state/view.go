@@ -56,20 +56,17 @@ func (v *View) CheckReplica(id int32, hasEpoch bool) error {
 
 // Compare tells whether a log whose last record at offset-1 has the epoch
 // lastEpoch agrees with ours up to there. If not, it returns where our largest
-// epoch not above lastEpoch ends. Our log holds [start, end).
+// epoch not above lastEpoch ends. Our log begins at start.
 //
-// An offset below our start is out of range even if the logs differ: there is
-// nothing to compare.
-func Compare(epochs Epochs, lastEpoch int32, offset, start, end int64) (diverging *EpochEnd, err error) {
+// The offset is out of range, and ok false, if the epoch is not known here, or if
+// it lies below our start, even if the logs differ: there is nothing to compare.
+func Compare(epochs Epochs, lastEpoch int32, offset, start int64) (diverging *EpochEnd, ok bool) {
 	epoch, epochEnd := epochs.EpochEnd(lastEpoch)
-	if epoch < 0 || epochEnd < 0 {
-		return nil, &EpochRangeError{Epoch: lastEpoch}
-	}
-	if offset < start {
-		return nil, &RangeError{Want: offset, Start: start, End: end}
+	if epoch < 0 || epochEnd < 0 || offset < start {
+		return nil, false
 	}
 	if epoch < lastEpoch || epochEnd < offset {
-		return &EpochEnd{Epoch: epoch, End: epochEnd}, nil
+		return &EpochEnd{Epoch: epoch, End: epochEnd}, true
 	}
-	return nil, nil
+	return nil, true
 }
