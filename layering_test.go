@@ -351,6 +351,59 @@ func TestLayering(t *testing.T) {
 	}
 }
 
+// TestGoroutinesAreNamed: a file that starts goroutines stands in ARCHITECTURE.md's
+// table of them.
+func TestGoroutinesAreNamed(t *testing.T) {
+	text, err := os.ReadFile("docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "\n## Goroutines\n")
+	table, _, ended := strings.Cut(table, "\n## ")
+	if !ok || !ended {
+		t.Fatal("docs/ARCHITECTURE.md has no section Goroutines")
+	}
+	files, err := scan(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starting := 0
+	for _, f := range files {
+		if f.isTest() || !within(f.path, "broker", "coordinator", "logstore", "protocol") || within(f.path, "broker/brokertest") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(f.path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !starts(parsed) {
+			continue
+		}
+		starting++
+		if !strings.Contains(table, "`"+f.path+"`") {
+			t.Errorf("%s starts goroutines that docs/ARCHITECTURE.md does not name", f.path)
+		}
+	}
+	if starting == 0 {
+		t.Error("no file starts a goroutine: the search is broken")
+	}
+}
+
+// starts says whether a file has a go statement, or hands a function to a Go method.
+func starts(parsed *ast.File) (found bool) {
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			found = found || ok && f.Sel.Name == "Go" && len(n.Args) == 1
+		}
+		return !found
+	})
+	return found
+}
+
 // TestLayeringNamesFolders: a rule about a folder that is not there holds nothing.
 func TestLayeringNamesFolders(t *testing.T) {
 	named := slices.Concat(slices.Collect(maps.Keys(rooms)), pure)

@@ -40,8 +40,10 @@ type controlPlane struct {
 	mu struct {
 		sync.Mutex
 
-		// queue holds the images that this broker does not serve yet, in order.
-		// Each admin request waits a while for its own, which bounds it.
+		// queue holds the images that this broker does not serve yet, in order. It
+		// has no bound: none may be left out, and the shard that publishes must not
+		// wait. An admin request waits for its own, at most appliedWait, and images
+		// share all that did not change between them.
 		queue   []*controller.Image
 		applied int64         // Offset of the image that this broker serves.
 		moved   chan struct{} // Closed and renewed when applied moves.
