@@ -67,7 +67,9 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
+	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
 		end, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.Shutdown(end) != nil {
@@ -78,5 +80,6 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	<-stopped // http.Server.Serve does not wait for what is under way.
 	return nil
 }

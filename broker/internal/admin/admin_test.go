@@ -1,16 +1,20 @@
 package admin_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/moldau-broker/moldau/broker/internal/admin"
+	"github.com/moldau-broker/moldau/broker/internal/memnet"
 )
 
 func TestHandler(t *testing.T) {
@@ -46,4 +50,50 @@ func TestHandler(t *testing.T) {
 	get("/metrics", 200, "moldau_test_total 1")
 	get("/debug/pprof/goroutine?debug=1", 200, "goroutine profile")
 	get("/nothing", 404, "")
+}
+
+// A request that is under way when the end comes is answered, and Serve waits for it.
+func TestServeWaitsForRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const address = "127.0.0.1:9644"
+		network := memnet.New()
+		l, err := network.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		served, answered := make(chan error, 1), make(chan error, 1)
+		go func() {
+			served <- admin.Serve(ctx, l, admin.Options{
+				Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+				Ready: func() string { <-release; return "" },
+			})
+		}()
+		go func() {
+			web := &http.Client{Transport: &http.Transport{DialContext: network.Dial, DisableKeepAlives: true}}
+			resp, err := web.Get("http://" + address + "/readyz")
+			if err == nil {
+				err = resp.Body.Close()
+			}
+			answered <- err
+		}()
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		select {
+		case err := <-served:
+			t.Errorf("Serve returned %v while a request is under way", err)
+			served <- err
+		default:
+		}
+		close(release)
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second) // In the bubble: a shutdown that nobody waits for ends.
+	})
 }
