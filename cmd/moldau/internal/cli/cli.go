@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -66,6 +67,7 @@ type app struct {
 	bootstrap string
 	format    string
 	timeout   time.Duration
+	dial      func(ctx context.Context, network, addr string) (net.Conn, error) // Default: the client's own.
 }
 
 // Commands are the commands that talk to a cluster, and those that read files.
@@ -92,6 +94,9 @@ func (a *app) withFormat(c *cobra.Command) *cobra.Command {
 // client connects to the cluster. Nothing is dialled before the first request.
 func (a *app) client(opts ...kgo.Opt) (*kgo.Client, error) {
 	seeds := strings.Split(a.bootstrap, ",")
+	if a.dial != nil {
+		opts = append(opts, kgo.Dialer(a.dial))
+	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(seeds...), kgo.ClientID("moldau-cli"),
 		kgo.RetryTimeout(a.timeout), kgo.RequestRetries(3),

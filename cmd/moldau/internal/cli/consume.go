@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,34 +60,34 @@ func (a *app) consume(cmd *cobra.Command, topic string, f consumeFlags) error {
 	if f.group != "" && (len(f.partitions) > 0) {
 		return usage("--group and --partition do not go together: a group shares the partitions out")
 	}
-	opts := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
+	// Markers of transactions are not printed, but may be all that is before the end.
+	opts := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond), kgo.KeepControlRecords()}
 	if f.committed {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
-	r := &reader{layout: layout, max: f.max, last: map[int32]*kgo.Record{}, out: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)}
+	r := newReader(topic, layout, f, cmd.OutOrStdout())
 	defer r.out.Flush() //nolint:errcheck // The write before it failed too.
 	if f.group != "" {
 		reset, err := groupStart(f.from)
 		if err != nil {
 			return err
 		}
-		opts = append(opts, kgo.ConsumerGroup(f.group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(reset), kgo.DisableAutoCommit(),
-			kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { r.assigned.Store(true) }))
+		opts = append(opts, kgo.ConsumerGroup(f.group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(reset), kgo.DisableAutoCommit())
+		opts = append(opts, r.membership()...)
 	}
-	r.assigned.Store(f.group == "")
 	if f.group == "" || !f.follow {
 		starts, ends, err := a.bounds(cmd, topic, f)
 		if err != nil {
 			return err
 		}
 		if !f.follow {
-			r.until = ends
-			if r.done() {
+			r.bound(starts, ends, f.group == "")
+			if len(ends) == 0 {
 				return nil
 			}
 		}
 		if f.group == "" {
-			opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: starts}))
+			opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: offsetsAt(starts)}))
 		}
 	}
 	cl, err := a.client(opts...)
@@ -97,10 +95,11 @@ func (a *app) consume(cmd *cobra.Command, topic string, f consumeFlags) error {
 		return err
 	}
 	defer cl.Close()
-	err = r.read(cmd.Context(), cl)
-	if f.group != "" && err == nil {
-		// What was printed is committed, also when the user stopped it.
-		err = cl.CommitRecords(context.WithoutCancel(cmd.Context()), slices.Collect(maps.Values(r.last))...)
+	err = r.read(cmd.Context(), cl, a.timeout)
+	if f.group != "" && len(r.last) > 0 {
+		// What was printed is committed, also when the user stopped it or the rest
+		// did not come.
+		err = errors.Join(err, cl.CommitRecords(context.WithoutCancel(cmd.Context()), slices.Collect(maps.Values(r.last))...))
 	}
 	return a.explain(err)
 }
@@ -117,15 +116,28 @@ func groupStart(from string) (kgo.Offset, error) {
 		"`moldau groups reset-offsets` moves it elsewhere", from)
 }
 
-// bounds finds where each partition is to be read from and where it ends now.
-func (a *app) bounds(cmd *cobra.Command, topic string, f consumeFlags) (starts map[int32]kgo.Offset, ends map[int32]int64, err error) {
-	starts, ends = map[int32]kgo.Offset{}, map[int32]int64{}
+// offsetsAt are offsets as the client takes them.
+func offsetsAt(starts map[int32]int64) map[int32]kgo.Offset {
+	out := map[int32]kgo.Offset{}
+	for p, at := range starts {
+		out[p] = kgo.NewOffset().At(at)
+	}
+	return out
+}
+
+// bounds finds where each partition is to be read from and, of those that hold
+// something from there on, where it ends now.
+func (a *app) bounds(cmd *cobra.Command, topic string, f consumeFlags) (starts, ends map[int32]int64, err error) {
+	starts, ends = map[int32]int64{}, map[int32]int64{}
+	if f.group != "" {
+		f.from = "beginning" // Where the group is, it knows itself.
+	}
 	err = a.ask(cmd, func(ctx context.Context, adm admin) error {
 		first, err := adm.ListStartOffsets(ctx, topic)
 		if err != nil {
 			return err
 		}
-		last, err := adm.ListEndOffsets(ctx, topic)
+		last, err := adm.endOffsets(ctx, topic, f.committed)
 		if err != nil {
 			return err
 		}
@@ -147,7 +159,7 @@ func (a *app) bounds(cmd *cobra.Command, topic string, f consumeFlags) (starts m
 			if len(want) > 0 && !want[p] {
 				continue
 			}
-			starts[p] = kgo.NewOffset().At(offset)
+			starts[p] = offset
 			if end, _ := last.Lookup(topic, p); end.Offset > offset {
 				ends[p] = end.Offset
 			}
@@ -155,6 +167,15 @@ func (a *app) bounds(cmd *cobra.Command, topic string, f consumeFlags) (starts m
 		return nil
 	})
 	return starts, ends, err
+}
+
+// endOffsets are where partitions end; for who reads only what is committed, where
+// the first open transaction begins.
+func (adm admin) endOffsets(ctx context.Context, topic string, committed bool) (kadm.ListedOffsets, error) {
+	if committed {
+		return adm.ListCommittedOffsets(ctx, topic)
+	}
+	return adm.ListEndOffsets(ctx, topic)
 }
 
 // startOffsets reads --from.
@@ -189,77 +210,6 @@ func startOffsets(ctx context.Context, adm admin, topic, from string, first, las
 		}
 	})
 	return out, bad
-}
-
-// reader prints records.
-type reader struct {
-	layout []piece
-	out    *bufio.Writer
-	max    int64
-	seen   int64
-	last   map[int32]*kgo.Record // Printed last, by partition.
-	until  map[int32]int64       // Offsets to read up to; nil for ever.
-	// assigned is set when there are partitions to read: a group gives them out
-	// only after a while.
-	assigned atomic.Bool
-}
-
-// done reports whether all that was asked for is printed.
-func (r *reader) done() bool {
-	return r.max > 0 && r.seen >= r.max || r.until != nil && len(r.until) == 0
-}
-
-func (r *reader) read(ctx context.Context, cl *kgo.Client) error {
-	for !r.done() {
-		// Positions move over records that are not given out (markers, gaps), so
-		// the end is looked for also when nothing comes.
-		ready := r.assigned.Load()
-		poll, cancel := context.WithTimeout(ctx, time.Second)
-		fs := cl.PollFetches(poll)
-		cancel()
-		if ctx.Err() != nil {
-			return nil // Interrupted: what was read is printed.
-		}
-		if err := fs.Err0(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		var err error
-		fs.EachRecord(func(rec *kgo.Record) {
-			if err == nil && !r.done() {
-				err = r.print(rec)
-			}
-		})
-		if err == nil {
-			err = r.out.Flush()
-		}
-		if err != nil {
-			return err
-		}
-		fs.EachPartition(func(p kgo.FetchTopicPartition) {
-			if end, ok := r.until[p.Partition]; ok && len(p.Records) > 0 && p.Records[len(p.Records)-1].Offset >= end-1 {
-				delete(r.until, p.Partition)
-			}
-		})
-		if fs.NumRecords() == 0 && r.until != nil && ready {
-			// At the end there may be only what is never given out.
-			return nil
-		}
-	}
-	return nil
-}
-
-func (r *reader) print(rec *kgo.Record) error {
-	if end, ok := r.until[rec.Partition]; r.until != nil && (!ok || rec.Offset >= end) {
-		return nil
-	}
-	r.seen++
-	r.last[rec.Partition] = rec
-	for _, p := range r.layout {
-		if err := p(r.out, rec); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // piece prints a part of a record.
