@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,9 @@ func compareCommand() *cobra.Command {
 type cell struct {
 	Result
 
-	err error
+	err    error
+	failed int // Of several runs, which count as worse than all others.
+	runs   int
 }
 
 // row is a workload with what was found.
@@ -94,6 +97,7 @@ type findings struct {
 	rows     []row
 	standing map[string]*standing
 	machine  machine
+	cut      error // Why it ended early, nil if it did not.
 }
 
 func (c comparison) run(ctx context.Context, out io.Writer) error {
@@ -126,7 +130,16 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 	if err := c.warm(ctx, peers); err != nil {
 		return err
 	}
-	for _, w := range workloads() {
+	if err := c.measure(ctx, peers, &f); err != nil {
+		return f.cutShort(out, err)
+	}
+	f.machine.loadAfter = loadAverage()
+	return f.write(out)
+}
+
+// measure plays the workloads and then watches the brokers with many partitions.
+func (c comparison) measure(ctx context.Context, peers []*peer, f *findings) error {
+	for _, w := range workloads(scale(c.scale)) {
 		if !contains(w.name, c.only) {
 			continue
 		}
@@ -137,12 +150,9 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 		f.rows = append(f.rows, r)
 	}
 	if c.partitions > 0 {
-		if err := c.crowd(ctx, peers, f.standing); err != nil {
-			return err
-		}
+		return c.crowd(ctx, peers, f.standing)
 	}
-	f.machine.loadAfter = loadAverage()
-	return f.write(out)
+	return nil
 }
 
 // peers readies the brokers to compare; none runs yet.
@@ -289,7 +299,7 @@ func (c comparison) play(ctx context.Context, w workload, peers []*peer) (row, e
 			if err != nil {
 				c.say("%s: %s failed: %v", w.name, p.name, err)
 			}
-			all[p.name] = append(all[p.name], cell{r, err})
+			all[p.name] = append(all[p.name], cell{Result: r, err: err})
 		}
 	}
 	out := row{workload: w, cells: map[string]cell{}}
@@ -302,23 +312,29 @@ func (c comparison) play(ctx context.Context, w workload, peers []*peer) (row, e
 	return out, nil
 }
 
-// median returns the cell in the middle by a measure; of those that failed, one
-// only if none succeeded.
+// median returns the cell in the middle by a measure. A run that failed is worse
+// than any that did not.
 func median(cells []cell, by measure) cell {
-	good := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.err != nil })
-	if len(good) == 0 {
-		return cells[0]
-	}
-	slices.SortFunc(good, func(a, b cell) int {
-		switch x, y := by.of(a.Result), by.of(b.Result); {
-		case x < y:
-			return -1
-		case x > y:
+	sorted := slices.Clone(cells)
+	slices.SortStableFunc(sorted, func(a, b cell) int {
+		switch {
+		case a.err != nil && b.err != nil:
+			return 0
+		case a.err != nil:
 			return 1
+		case b.err != nil:
+			return -1
 		}
-		return 0
+		return cmp.Compare(by.of(a.Result), by.of(b.Result))
 	})
-	return good[(len(good)-1)/2]
+	middle := sorted[(len(sorted)-1)/2]
+	middle.runs = len(sorted)
+	for _, c := range sorted {
+		if c.err != nil {
+			middle.failed++
+		}
+	}
+	return middle
 }
 
 // topicsOfCrowd is how many topics the idle partitions are spread over: Kafka

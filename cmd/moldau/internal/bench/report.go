@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,15 @@ func (f findings) write(out io.Writer) error {
 	return nil
 }
 
+// cutShort prints what was measured before the end came, an interruption say. The
+// files are left alone: half a report must not stand in a whole one's place.
+func (f findings) cutShort(out io.Writer, cause error) error {
+	f.machine.loadAfter = loadAverage()
+	f.cut = cause
+	_, err := io.WriteString(out, f.markdown())
+	return errors.Join(cause, err)
+}
+
 // keepNotes appends the notes of an earlier report to a new one.
 func keepNotes(path, text string) string {
 	old, err := os.ReadFile(path)
@@ -48,6 +58,9 @@ func (f findings) markdown() string {
 	fmt.Fprintf(&b, "# Benchmarks\n\n")
 	fmt.Fprintf(&b, "Written by `make bench` at commit %s on %s. Scale %g, median of %d runs.\n\n",
 		f.commit, m.when.Format("2006-01-02 15:04 MST"), f.scale, f.runs)
+	if f.cut != nil {
+		fmt.Fprintf(&b, "**Not complete**: it ended after %d workloads: %v.\n\n", len(f.rows), f.cut)
+	}
 	fmt.Fprintf(&b, "Machine: %s, %d cores, %s of memory, %s %s on %s, %s. Client and brokers share it; "+
 		"the load average was %s before and %s after, this comparison's own load included.\n\n",
 		m.model, m.cores, size(m.memoryBytes), m.goos, m.kernel, m.gar, m.goVersion, m.loadBefore, m.loadAfter)
@@ -99,16 +112,24 @@ func (f findings) writeRows(b *strings.Builder) {
 				continue
 			}
 			if c.err != nil {
-				fmt.Fprintf(b, "| %s | %s | failed: %s |\n", r.name, name, strings.ReplaceAll(c.err.Error(), "\n", " "))
+				fmt.Fprintf(b, "| %s | %s%s | failed: %s |\n", r.name, name, c.failures(), strings.ReplaceAll(c.err.Error(), "\n", " "))
 				continue
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f | %.1f | %s | %s | %s | %s |\n",
-				r.name, name, ratioText(r.ratio(name)), r.cpu(c.Result), c.RecordsPerSecond(), c.BytesPerSecond()/(1<<20),
+			fmt.Fprintf(b, "| %s | %s%s | %s | %s | %.0f | %.1f | %s | %s | %s | %s |\n",
+				r.name, name, c.failures(), ratioText(r.ratio(name)), r.cpu(c.Result), c.RecordsPerSecond(), c.BytesPerSecond()/(1<<20),
 				short(c.Latency.P50), short(c.Latency.P99), short(c.Latency.P999), memoryText(c.Broker))
 		}
 	}
 	b.WriteString("\nLatency: of a record from Produce to its acknowledgement, which at full speed is mostly its wait in the\n" +
 		"client's buffer; of a fetch; or from producer to consumer.\n\n")
+}
+
+// failures tells of runs that failed, if any did.
+func (c cell) failures() string {
+	if c.failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d runs failed)", c.failed, c.runs)
 }
 
 // cpu prints what a row's work cost, in the unit that suits it.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -46,6 +47,12 @@ func TestVerdicts(t *testing.T) {
 		"memory": {target{anonBytes: 64 << 20, fileBytes: 256 << 20}, map[string]cell{
 			nameOurs: {Result: spent(0, 1000)},
 		}, []bool{true, false}},
+		"memory of a run that failed": {target{anonBytes: 64 << 20, fileBytes: 256 << 20}, map[string]cell{
+			nameOurs: {Result: Result{Broker: &Usage{AnonPeakBytes: 1, FilePeakBytes: 1}}, err: errors.New("no")},
+		}, []bool{false, false}},
+		"memory that was not watched": {target{anonBytes: 64 << 20, fileBytes: 256 << 20}, map[string]cell{
+			nameOurs: {Result: Result{}},
+		}, []bool{false, false}},
 		"nothing promised": {target{}, map[string]cell{nameOurs: {Result: spent(0, 1)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,13 +79,24 @@ func TestMedian(t *testing.T) {
 	}{
 		"odd":                      {[]cell{c(3), c(1), c(2)}, 2, false},
 		"even takes the lower":     {[]cell{c(4), c(1), c(2), c(3)}, 2, false},
-		"failures do not count":    {[]cell{failed, c(5), failed}, 5, false},
-		"unless there is no other": {[]cell{failed}, 0, true},
+		"one failure is the worst": {[]cell{c(1), failed, c(5)}, 5, false},
+		"two of three are a fail":  {[]cell{failed, c(5), failed}, 0, true},
+		"one of two, the lower":    {[]cell{failed, c(5)}, 5, false},
+		"nothing but failures":     {[]cell{failed}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := median(tc.cells, cpuPerGiB)
 			if tc.fails != (got.err != nil) || !tc.fails && got.Broker.CPU != tc.want {
 				t.Errorf("%+v", got)
+			}
+			want := 0
+			for _, c := range tc.cells {
+				if c.err != nil {
+					want++
+				}
+			}
+			if got.failed != want || got.runs != len(tc.cells) {
+				t.Errorf("%d of %d runs failed, want %d of %d", got.failed, got.runs, want, len(tc.cells))
 			}
 		})
 	}
@@ -93,7 +111,7 @@ func TestReport(t *testing.T) {
 		peers:      []string{nameFloor, nameOurs, nameApache},
 		rows: []row{{workload{name: "produce <x>", by: cpuPerGiB, want: target{cpuToFloor: 1.5}}, map[string]cell{
 			nameFloor: {Result: spent(time.Second, 1000)}, nameOurs: {Result: spent(1250*time.Millisecond, 900)},
-			nameApache: {err: errors.New("two\nlines")},
+			nameApache: {err: errors.New("two\nlines"), failed: 2, runs: 3},
 		}}},
 		standing: map[string]*standing{nameFloor: {}, nameOurs: {start: 31 * time.Millisecond}, nameApache: {err: errors.New("no")}},
 		machine:  thisMachine(),
@@ -119,7 +137,7 @@ func TestReport(t *testing.T) {
 		"| produce <x> | CPU ≤ 1.5 × floor | 1.25 × | met |",
 		"| start to first answer | < 30ms | 31ms | **missed** |",
 		"| produce <x> | moldau | 1.25 | 1.25 CPU s/GiB |",
-		"failed: two lines", "![", notesMark + notes,
+		"Apache Kafka (2 of 3 runs failed) | failed: two lines", "![", notesMark + notes,
 	} {
 		if strings.Count(string(text), want) != 1 {
 			t.Errorf("the report does not say %q once:\n%s", want, text)
@@ -161,7 +179,7 @@ func TestAxis(t *testing.T) {
 // unique, and what is left out is the name of a broker.
 func TestWorkloads(t *testing.T) {
 	seen := map[string]bool{}
-	for _, w := range workloads() {
+	for _, w := range workloads(1) {
 		if seen[w.name] {
 			t.Errorf("%s is there twice", w.name)
 		}
@@ -172,6 +190,43 @@ func TestWorkloads(t *testing.T) {
 			default:
 				t.Errorf("%s speaks of %q", w.name, name)
 			}
+		}
+	}
+}
+
+// TestCutShort: what was measured is told when the end comes early, and the files
+// stay as they were.
+func TestCutShort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.md")
+	f := findings{
+		comparison: comparison{report: path},
+		peers:      []string{nameFloor, nameOurs},
+		rows: []row{{workload{name: "produce", by: cpuPerGiB}, map[string]cell{
+			nameFloor: {Result: spent(time.Second, 1000)}, nameOurs: {Result: spent(1250*time.Millisecond, 900)},
+		}}},
+		standing: map[string]*standing{nameFloor: {}, nameOurs: {}},
+		machine:  thisMachine(),
+	}
+	var out strings.Builder
+	if err := f.cutShort(&out, context.Canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"**Not complete**: it ended after 1 workloads: context canceled", "| produce | moldau | 1.25 |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not told:\n%s", want, out.String())
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("half a report was written: %v", err)
+	}
+}
+
+// TestLongRowSaysWhatItReads: its name is true at every scale.
+func TestLongRowSaysWhatItReads(t *testing.T) {
+	for s, want := range map[scale]string{1: "consume 10.0 GiB of 10 KiB, once", 0.25: "consume 2.5 GiB of 10 KiB, once"} {
+		all := workloads(s)
+		if got := all[len(all)-1]; got.name != want || !got.once {
+			t.Errorf("at scale %g: %q", float64(s), got.name)
 		}
 	}
 }

@@ -86,15 +86,19 @@ func (r row) verdicts() []verdict {
 		x, known := r.over(nameOurs, other, r.by.of)
 		add(fmt.Sprintf("%s below %s", what, other), x, " ×", known, x < 1)
 	}
-	use := r.cells[nameOurs].Broker
-	if limit := r.want.anonBytes; limit > 0 && use != nil {
-		x := float64(use.AnonPeakBytes) / (1 << 20)
-		add(fmt.Sprintf("anonymous memory < %d MiB", limit>>20), x, " MiB", true, use.AnonPeakBytes < limit)
+	memory := func(what string, limit int64, of func(*Usage) int64) {
+		if limit == 0 {
+			return
+		}
+		ours := r.cells[nameOurs]
+		known, bytes := ours.err == nil && ours.Broker != nil, int64(0)
+		if known {
+			bytes = of(ours.Broker)
+		}
+		add(fmt.Sprintf("%s memory < %d MiB", what, limit>>20), float64(bytes)/(1<<20), " MiB", known, bytes < limit)
 	}
-	if limit := r.want.fileBytes; limit > 0 && use != nil {
-		x := float64(use.FilePeakBytes) / (1 << 20)
-		add(fmt.Sprintf("file-backed memory < %d MiB", limit>>20), x, " MiB", true, use.FilePeakBytes < limit)
-	}
+	memory("anonymous", r.want.anonBytes, func(u *Usage) int64 { return u.AnonPeakBytes })
+	memory("file-backed", r.want.fileBytes, func(u *Usage) int64 { return u.FilePeakBytes })
 	return found
 }
 
