@@ -15,7 +15,7 @@ var clusterScenarios = []Scenario{
 	{ID: "cluster.describe.endpoint-type", Says: "A broker answers for brokers: controllers are MISMATCHED_ENDPOINT_TYPE, others UNSUPPORTED_ENDPOINT_TYPE.", Refs: []string{"KIP-919"}, Since: "3.7", Run: describeClusterEndpoints},
 	{ID: "cluster.topic-partitions.paging", Says: "DescribeTopicPartitions tells each partition once over pages, and where the next begins.", Refs: []string{"KIP-966", "franz-go kfake"}, Since: "3.8", Run: topicPartitionsPaging},
 	{ID: "cluster.topic-partitions.topics", Says: "DescribeTopicPartitions tells topics in order of name, unknown ones with an error.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsTopics},
-	{ID: "cluster.topic-partitions.cursor", Says: "A cursor that points before the first topic or at a negative partition is INVALID_REQUEST.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursor},
+	{ID: "cluster.topic-partitions.cursor", Says: "A cursor at a negative partition is INVALID_REQUEST for each topic.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursor},
 	{ID: "cluster.quorum", Says: "DescribeQuorum tells leader, epoch, high watermark and voters of __cluster_metadata.", Refs: []string{"KIP-595", "KIP-836"}, Run: describeQuorum},
 	{ID: "cluster.quorum.errors", Says: "DescribeQuorum of anything but __cluster_metadata-0 is UNKNOWN_TOPIC_OR_PARTITION.", Refs: []string{"KIP-595"}, Run: describeQuorumErrors},
 	{ID: "cluster.log-dirs", Says: "DescribeLogDirs tells directories, sizes of partitions, and from version 4 those of the disk.", Refs: []string{"KIP-113", "KIP-827"}, Run: describeLogDirs},
@@ -147,10 +147,10 @@ func topicPartitionsCursor(t *T) {
 	topic := t.Topic(1)
 	c := kmsg.NewDescribeTopicPartitionsRequestCursor()
 	c.Topic, c.Partition = topic, -1
-	resp := t.topicPartitions(10, &c, topic)
-	for _, rt := range resp.Topics {
-		t.code("negative partition", rt.ErrorCode, kerr.InvalidRequest)
-	}
+	rt := one(t, "topics", t.topicPartitions(10, &c, topic).Topics)
+	t.text("topic", rt.Topic, topic)
+	t.code("negative partition", rt.ErrorCode, kerr.InvalidRequest)
+	equal(t, "partitions", len(rt.Partitions), 0)
 }
 
 func quorumRequest(topic string, partition int32) *kmsg.DescribeQuorumRequest {

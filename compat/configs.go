@@ -253,6 +253,9 @@ func describeLoggers(t *T) {
 	t.each(kmsg.DescribeConfigs, 1, 4, func(v int16) {
 		got := t.describeConfigs(v, kmsg.ConfigResourceTypeBrokerLogger, nodeName(t), nil, nil)
 		t.ok("describe", got.ErrorCode)
+		if !slices.ContainsFunc(got.Configs, func(c kmsg.DescribeConfigsResponseResourceConfig) bool { return c.Name == "root" }) {
+			t.Fatalf("the logger root is missing: %s", plain(got.Configs))
+		}
 		for _, c := range got.Configs {
 			if c.Value == nil || !slices.Contains([]string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"}, strings.ToUpper(*c.Value)) {
 				t.Fatalf("logger %s has level %s", c.Name, plain(c.Value))

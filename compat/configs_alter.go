@@ -124,11 +124,11 @@ func alterErrors(t *T) {
 	topic := t.Topic(1, "retention.ms=1000000")
 	t.each(kmsg.AlterConfigs, 0, 2, func(v int16) {
 		try := func(what string, req *kmsg.AlterConfigsRequest, want *kerr.Error) {
-			for _, got := range ask[*kmsg.AlterConfigsResponse](t, v, req).Resources {
-				t.code(what, got.ErrorCode, want)
-				if got.ErrorMessage == nil {
-					t.Fatalf("%s: there is no error message", what)
-				}
+			got := one(t, "resources", ask[*kmsg.AlterConfigsResponse](t, v, req).Resources)
+			equal(t, "resource", got.ResourceName, req.Resources[0].ResourceName)
+			t.code(what, got.ErrorCode, want)
+			if got.ErrorMessage == nil {
+				t.Fatalf("%s: there is no error message", what)
 			}
 		}
 		try("unknown topic", alterRequest(t.name("missing"), "retention.ms=1"), kerr.UnknownTopicOrPartition)
@@ -190,7 +190,10 @@ func incrementalDuplicates(t *T) {
 		t.code("setting twice", t.alter(v, kmsg.ConfigResourceTypeTopic, topic, set("retention.ms", "5"), set("retention.ms", "6")).ErrorCode, kerr.InvalidRequest)
 		req := incremental(kmsg.ConfigResourceTypeTopic, topic, set("retention.ms", "5"))
 		req.Resources = append(req.Resources, req.Resources[0])
-		for _, got := range ask[*kmsg.IncrementalAlterConfigsResponse](t, v, req).Resources {
+		answers := ask[*kmsg.IncrementalAlterConfigsResponse](t, v, req).Resources
+		equal(t, "answers", len(answers), 2)
+		for _, got := range answers {
+			equal(t, "resource", got.ResourceName, topic)
 			t.code("resource twice", got.ErrorCode, kerr.InvalidRequest)
 		}
 		equal(t, "retention.ms", t.topicSetting(topic, "retention.ms"), "604800000")

@@ -25,8 +25,8 @@ var fetchScenarios = []Scenario{
 	{ID: "fetch.partition-max-bytes", Says: "Each partition returns at most its own limit.", Refs: []string{"KIP-74"}, Run: fetchPartitionMaxBytes},
 	{ID: "fetch.max-bytes", Says: "All partitions together return at most max_bytes.", Refs: []string{"KIP-74"}, Run: fetchMaxBytes},
 	{ID: "fetch.middle-of-batch", Says: "A fetch in the middle of a batch returns that batch from its beginning.", Run: fetchMiddleOfBatch},
-	{ID: "fetch.epoch.fencing", Says: "A current leader epoch that is not the leader's is FENCED or UNKNOWN_LEADER_EPOCH.", Refs: []string{"KIP-320"}, Run: fetchEpochFencing},
-	{ID: "fetch.epoch.diverging", Says: "A last fetched epoch that the leader does not have is told where it diverges.", Refs: []string{"KIP-595"}, Run: fetchDiverging},
+	{ID: "fetch.epoch.fencing", Says: "A current leader epoch later than the leader's is UNKNOWN_LEADER_EPOCH; its own, and none, are served.", Refs: []string{"KIP-320"}, Run: fetchEpochFencing},
+	{ID: "fetch.epoch.diverging", Says: "A fetch past the end of its last fetched epoch is told where that ends; an epoch later than the leader's is OFFSET_OUT_OF_RANGE.", Refs: []string{"KIP-595"}, Run: fetchDiverging},
 	{ID: "fetch.zstd-before-v10", Says: "Since nothing is converted down any more, zstd is returned to every version.", Refs: []string{"KIP-110", "KIP-896"}, Since: "4.0", Run: fetchOldZstd},
 	{ID: "fetch.aborted-list", Says: "The list of aborted transactions is null when uncommitted records are read, and empty when there is none.", Refs: []string{"redpanda PR 18852"}, Run: fetchAbortedList},
 	{ID: "fetch.duplicate-partition", Says: "Records of one topic asked for twice are answered, not refused.", Run: fetchTwice},
@@ -320,6 +320,13 @@ func fetchDiverging(t *T) {
 		p = one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions)
 		t.ok("the same epoch", p.ErrorCode)
 		equals(t, "offsets", offsets(t.records(p.RecordBatches)), []int64{0, 1})
+		equal(t, "diverging epoch", p.DivergingEpoch.Epoch, -1)
+		req.Topics[0].Partitions[0].FetchOffset = 5
+		p = one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions)
+		t.ok("past the end of its epoch", p.ErrorCode)
+		equal(t, "bytes", len(p.RecordBatches), 0)
+		equal(t, "diverging epoch", p.DivergingEpoch.Epoch, 0)
+		equal(t, "diverging end", p.DivergingEpoch.EndOffset, 2)
 	})
 }
 

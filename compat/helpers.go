@@ -186,8 +186,13 @@ func (t *T) fetch(version int16, topic string, offset int64) kmsg.FetchResponseT
 }
 
 // read returns the records of partition 0 from an offset.
-func (t *T) read(topic string, offset int64) []gotRecord {
-	p := t.fetch(t.newest(kmsg.Fetch, 11), topic, offset)
+func (t *T) read(topic string, offset int64) []gotRecord { return t.readPartition(topic, 0, offset) }
+
+// readPartition returns the records of a partition from an offset.
+func (t *T) readPartition(topic string, partition int32, offset int64) []gotRecord {
+	version := t.newest(kmsg.Fetch, 11)
+	req := t.fetchRequest(version, topic, fetching{partition: partition, offset: offset})
+	p := one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, version, req).Topics).Partitions)
 	t.ok("fetch of "+topic, p.ErrorCode)
 	return t.records(p.RecordBatches)
 }

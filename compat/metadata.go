@@ -106,10 +106,10 @@ func metadataPartitions(t *T) {
 func metadataTwice(t *T) {
 	topic := t.Topic(1)
 	t.each(kmsg.Metadata, 0, 13, func(v int16) {
-		for _, rt := range ask[*kmsg.MetadataResponse](t, v, metadataRequest(topic, topic)).Topics {
-			t.text("topic", rt.Topic, topic)
-			t.ok("topic", rt.ErrorCode)
-		}
+		rt := one(t, "topics", ask[*kmsg.MetadataResponse](t, v, metadataRequest(topic, topic)).Topics)
+		t.text("topic", rt.Topic, topic)
+		t.ok("topic", rt.ErrorCode)
+		equal(t, "partitions", len(rt.Partitions), 1)
 	})
 }
 

@@ -90,11 +90,22 @@ func listEmpty(t *T) {
 func listCompressed(t *T) {
 	for _, codec := range []int16{codecGzip, codecSnappy, codecLz4, codecZstd} {
 		topic := t.OldTopic()
-		t.append(topic, times(codec, 300, 100, 200))
-		t.each(kmsg.ListOffsets, 7, 11, func(v int16) { t.finds(v, topic, -3, 0, 300) })
+		t.append(topic, times(codec, 100, 300, 200))
+		t.append(topic, times(codec, 110, 250, 290))
+		t.each(kmsg.ListOffsets, 7, 11, func(v int16) { t.finds(v, topic, -3, 1, 300) })
 		t.each(kmsg.ListOffsets, 1, 11, func(v int16) {
-			t.finds(v, topic, 250, 0, 300)
-			t.finds(v, topic, 100, 0, 300)
+			t.finds(v, topic, 100, 0, 100)
+			t.finds(v, topic, 101, 1, 300)
+			t.finds(v, topic, 250, 1, 300)
+			t.finds(v, topic, 301, -1, -1)
+		})
+		later := t.OldTopic()
+		t.append(later, times(codec, 100, 110))
+		t.append(later, times(codec, 200, 220, 240))
+		t.each(kmsg.ListOffsets, 1, 11, func(v int16) {
+			t.finds(v, later, 105, 1, 110)
+			t.finds(v, later, 111, 2, 200)
+			t.finds(v, later, 230, 4, 240)
 		})
 	}
 }
@@ -140,10 +151,17 @@ func listTwice(t *T) {
 		req := listOffsetsRequest(topic, 0, -1, -1)
 		ps := &req.Topics[0].Partitions
 		*ps = append(*ps, (*ps)[0])
-		for _, rt := range ask[*kmsg.ListOffsetsResponse](t, v, req).Topics {
-			for _, p := range rt.Partitions {
-				t.code("partition 0", p.ErrorCode, kerr.InvalidRequest)
-			}
+		rt := one(t, "topics", ask[*kmsg.ListOffsetsResponse](t, v, req).Topics)
+		equal(t, "topic", rt.Topic, topic)
+		if len(rt.Partitions) == 2 {
+			t.Deviates("a partition that is named twice is answered twice, not once")
+		} else {
+			equal(t, "answers", len(rt.Partitions), 1)
+		}
+		for _, p := range rt.Partitions {
+			equal(t, "partition", p.Partition, 0)
+			t.code("partition 0", p.ErrorCode, kerr.InvalidRequest)
+			equal(t, "offset", p.Offset, -1)
 		}
 	})
 }

@@ -87,18 +87,17 @@ func producePipelined(t *T) {
 	topic := t.Topic(1)
 	version := t.newest(kmsg.Produce, 9)
 	c := t.Dial()
-	pending := make([]Pending, n)
+	pending, want := make([]Pending, n), make([]string, n)
 	for i := range pending {
-		pending[i] = t.send(c, version, t.produceRequest(version, -1, topic, portion{0, plainBatch(fmt.Sprint(i)).bytes()}))
+		want[i] = fmt.Sprint(i)
+		pending[i] = t.send(c, version, t.produceRequest(version, -1, topic, portion{0, plainBatch(want[i]).bytes()}))
 	}
 	for i, p := range pending {
 		got := one(t, "partitions", one(t, "topics", receive[*kmsg.ProduceResponse](t, c, p).Topics).Partitions)
 		t.ok("produce", got.ErrorCode)
 		equal(t, "base offset", got.BaseOffset, int64(i))
 	}
-	for i, r := range t.read(topic, 0) {
-		equal(t, "value", string(r.value), fmt.Sprint(i))
-	}
+	equals(t, "values", values(t.read(topic, 0)), want)
 }
 
 func producePartial(t *T) {
@@ -109,10 +108,12 @@ func producePartial(t *T) {
 	for _, p := range one(t, "topics", ask[*kmsg.ProduceResponse](t, version, req).Topics).Partitions {
 		got[p.Partition] = p.ErrorCode
 	}
+	equal(t, "partitions", len(got), 3)
 	t.ok("partition 0", got[0])
 	t.ok("partition 1", got[1])
 	t.code("partition 9", got[9], kerr.UnknownTopicOrPartition)
-	equals(t, "records", values(t.read(topic, 0)), []string{"a"})
+	equals(t, "records of partition 0", values(t.readPartition(topic, 0, 0)), []string{"a"})
+	equals(t, "records of partition 1", values(t.readPartition(topic, 1, 0)), []string{"c"})
 }
 
 func produceTimestampZero(t *T) {

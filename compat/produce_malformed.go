@@ -16,11 +16,11 @@ var malformedScenarios = []Scenario{
 	{ID: "produce.malformed.length", Says: "A length that is too small for a batch is refused.", Run: malformedLength},
 	{ID: "produce.malformed.codec", Says: "A codec that does not exist is refused.", Run: malformedCodec},
 	{ID: "produce.malformed.records", Says: "Records that do not fit their batch are refused although the checksum is right.", Run: malformedRecords},
-	{ID: "produce.malformed.compressed", Says: "Compressed bytes that are none are refused although the checksum is right.", Run: malformedCompressed},
+	{ID: "produce.malformed.compressed", Says: "Records that are not compressed as their batch says are UNKNOWN_SERVER_ERROR although the checksum is right, and not appended.", Run: malformedCompressed},
 	{ID: "produce.malformed.magic3", Says: "A format of the future is refused.", Run: malformedMagic},
 	{ID: "produce.malformed.leader-epoch-ignored", Says: "The leader epoch in a client's batch does not count.", Run: malformedEpoch},
 	{ID: "produce.malformed.max-timestamp-mended", Says: "A wrong maximum timestamp of a batch is mended.", Run: malformedMaxTimestamp},
-	{ID: "produce.partition-twice", Says: "A partition named twice in a request is answered.", Run: producePartitionTwice},
+	{ID: "produce.partition-twice", Says: "Of a partition named twice in a request the last batch is appended, and answered.", Run: producePartitionTwice},
 	{ID: "produce.timestamp.negative", Says: "Timestamps below -1 are records of long ago.", Run: produceTimestampNegative},
 }
 
@@ -171,11 +171,19 @@ func producePartitionTwice(t *T) {
 	version := t.newest(kmsg.Produce, 9)
 	req := t.produceRequest(version, -1, topic, portion{0, plainBatch("a").bytes()}, portion{0, plainBatch("b").bytes()})
 	resp := ask[*kmsg.ProduceResponse](t, version, req)
-	for _, rt := range resp.Topics {
-		for _, p := range rt.Partitions {
-			t.ok("produce", p.ErrorCode)
-		}
+	answers := one(t, "topics", resp.Topics).Partitions
+	for _, p := range answers {
+		equal(t, "partition", p.Partition, 0)
+		t.ok("produce", p.ErrorCode)
 	}
+	if len(answers) == 2 {
+		t.Deviates("both batches of a partition that is named twice are appended, not the last alone")
+		equals(t, "base offsets", []int64{answers[0].BaseOffset, answers[1].BaseOffset}, []int64{0, 1})
+		equals(t, "records", values(t.read(topic, 0)), []string{"a", "b"})
+		return
+	}
+	equal(t, "answers", len(answers), 1)
+	equals(t, "records", values(t.read(topic, 0)), []string{"b"})
 }
 
 func produceTimestampNegative(t *T) {

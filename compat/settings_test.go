@@ -64,9 +64,9 @@ func TestTopicDeletionDisabled(t *testing.T) {
 			if v < 3 {
 				want = kerr.InvalidRequest
 			}
-			for _, got := range ask[*kmsg.DeleteTopicsResponse](t, v, req).Topics {
-				t.code("delete", got.ErrorCode, want)
-			}
+			got := one(t, "topics", ask[*kmsg.DeleteTopicsResponse](t, v, req).Topics)
+			t.text("topic", got.Topic, topic)
+			t.code("delete", got.ErrorCode, want)
 		})
 		equal(t, "it is there", t.exists(topic), true)
 	}, "delete.topic.enable=false")

@@ -301,8 +301,11 @@ func createPartial(t *T) {
 		for _, rt := range ask[*kmsg.CreateTopicsResponse](t, v, req).Topics {
 			got[rt.Topic] = rt.ErrorCode
 		}
+		equal(t, "topics in the answer", len(got), 2)
 		t.code("bad", got[bad], kerr.InvalidPartitions)
 		t.ok("good", got[good])
+		t.until("the good one", func() bool { return t.exists(good) })
+		equal(t, "the bad one is there", t.exists(bad), false)
 	})
 }
 

@@ -81,7 +81,9 @@ func deleteNameAndID(t *T) {
 		try := func(what string, topics ...kmsg.DeleteTopicsRequestTopic) {
 			req := kmsg.NewPtrDeleteTopicsRequest()
 			req.Topics = topics
-			for _, got := range ask[*kmsg.DeleteTopicsResponse](t, v, req).Topics {
+			answers := ask[*kmsg.DeleteTopicsResponse](t, v, req).Topics
+			equal(t, "answers to "+what, len(answers), 1)
+			for _, got := range answers {
 				t.code(what, got.ErrorCode, kerr.InvalidRequest)
 			}
 			equal(t, "it is there", t.exists(name), true)
@@ -195,9 +197,9 @@ func partitionsErrors(t *T) {
 		rt := kmsg.NewCreatePartitionsRequestTopic()
 		rt.Topic, rt.Count = topic, 3
 		req.Topics = append(req.Topics, rt, rt)
-		for _, got := range ask[*kmsg.CreatePartitionsResponse](t, v, req).Topics {
-			t.code("twice", got.ErrorCode, kerr.InvalidRequest)
-		}
+		got := one(t, "topics", ask[*kmsg.CreatePartitionsResponse](t, v, req).Topics)
+		equal(t, "topic", got.Topic, topic)
+		t.code("twice", got.ErrorCode, kerr.InvalidRequest)
 	})
 	equal(t, "partitions", len(t.metadataOf(t.newest(kmsg.Metadata, 8), topic).Partitions), 1)
 }
