@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -57,9 +56,6 @@ func dial(ctx context.Context, dialer func(context.Context, string, string) (net
 
 // Close closes the connection.
 func (c *Conn) Close() error { return c.net.Close() }
-
-// SetDeadline bounds all that follows.
-func (c *Conn) SetDeadline(at time.Time) error { return c.net.SetDeadline(at) }
 
 // Frame is a request as it goes over the wire, with the length before it.
 func (c *Conn) Frame(req kmsg.Request, correlation int32) []byte {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,10 +30,9 @@ func live(t *testing.T, f func(l *life), config ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		target.serial = new(atomic.Int64)
 		ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
 		defer cancel()
-		l := &life{newT(ctx, target, t.Name()), mb}
+		l := &life{newT(ctx, target), mb}
 		failed := l.guarded(func(*T) { f(l) })
 		l.reconnect()
 		if failed == nil {

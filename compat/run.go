@@ -138,7 +138,7 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	limited, cancel := context.WithTimeout(ctx, s.limit())
 	defer cancel()
 	began := time.Now()
-	t := newT(limited, target, s.ID)
+	t := newT(limited, target)
 	if f := t.guarded(s.Run); f != nil {
 		res.Outcome, res.Why = Failed, f.text
 		if f.notApplicable {
@@ -163,9 +163,9 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	return res
 }
 
-func newT(ctx context.Context, target *target, id string) *T {
+func newT(ctx context.Context, target *target) *T {
 	return &T{
-		target: target, id: id, ctx: ctx,
+		target: target, ctx: ctx,
 		prefix: "compat-" + target.run + "-" + strconv.FormatInt(target.serial.Add(1), 10),
 	}
 }

@@ -24,7 +24,7 @@ func with(t *testing.T, f func(t *T), config ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := newT(t.Context(), target, t.Name())
+	played := newT(t.Context(), target)
 	failed := played.guarded(f)
 	played.end()
 	if failed != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 // its own, and ways to end. One goroutine uses it.
 type T struct {
 	target *target
-	id     string
 	ctx    context.Context //nolint:containedctx // The run is the scope of T, as with testing.T.
 	prefix string
 	serial int
@@ -49,9 +47,6 @@ type failure struct {
 	notApplicable bool
 	exchanges     []Exchange
 }
-
-// Context ends with the scenario's time limit.
-func (t *T) Context() context.Context { return t.ctx }
 
 // Fatalf ends the scenario as failed.
 func (t *T) Fatalf(format string, args ...any) {
@@ -274,15 +269,6 @@ func (t *T) pause(d time.Duration) {
 		t.Fatalf("the time limit came while waiting %v", d)
 	case <-time.After(d):
 	}
-}
-
-// rng is the scenario's chance, the same in every run.
-func (t *T) rng() *rand.Rand {
-	var seed uint64
-	for _, b := range []byte(t.id) {
-		seed = seed*131 + uint64(b)
-	}
-	return rand.New(rand.NewPCG(seed, 1))
 }
 
 func codeName(code int16) string {

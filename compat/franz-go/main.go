@@ -132,7 +132,7 @@ func mustRun(name string, excluded map[string]string) bool {
 }
 
 // reasons are the only ones that may exclude a test.
-var reasons = []string{"transactions", "kip-848", "share-groups", "sasl", "several-brokers", "control"}
+var reasons = []string{"share-groups", "sasl", "control"}
 
 // readList reads a list of tests, one a line: a name and, for an exclusion, its
 // reason. Empty lines and lines that begin with # are skipped.

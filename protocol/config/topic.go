@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 )
 
 // Names of the topic settings that code asks for. The full list is in the table.
@@ -296,16 +295,6 @@ func topicTable() []*Def {
 			Doc: "How large a segment grows, without a lower bound; for tests.",
 		},
 	}
-}
-
-// HasPolicy reports whether a cleanup.policy value names a policy.
-func HasPolicy(value, policy string) bool {
-	for _, p := range SplitList(value) {
-		if strings.EqualFold(p, policy) {
-			return true
-		}
-	}
-	return false
 }
 
 // Unbounded is what a setting of type LONG uses for "no limit".
