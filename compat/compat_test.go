@@ -87,6 +87,8 @@ func TestScenariosAreWellFormed(t *testing.T) {
 			t.Errorf("%s: twice", s.ID)
 		case s.Says == "" || !strings.HasSuffix(s.Says, "."):
 			t.Errorf("%s: %q is no sentence", s.ID, s.Says)
+		case s.Since != "" && !compat.ValidRelease(s.Since):
+			t.Errorf("%s: %q is no release", s.ID, s.Since)
 		case s.Run == nil:
 			t.Errorf("%s: nothing to run", s.ID)
 		}

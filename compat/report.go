@@ -86,6 +86,14 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Results, func(res Result) bool { return res.Outcome == Failed })
 }
 
+// since names the release that first does what a scenario says, if it is told.
+func since(release string) string {
+	if release == "" {
+		return ""
+	}
+	return " (since Kafka " + release + ")"
+}
+
 // left tells what could not be undone.
 func (r Result) left() []string {
 	var lines []string
@@ -103,7 +111,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		if res.Outcome == Passed && len(res.Left) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s  %s\n    %s\n", res.Outcome, res.ID, res.Says)
+		fmt.Fprintf(&b, "%s  %s\n    %s%s\n", res.Outcome, res.ID, res.Says, since(res.Since))
 		for _, line := range slices.Concat(strings.Split(res.Why, "\n"), res.left()) {
 			if line != "" {
 				fmt.Fprintf(&b, "    %s\n", line)

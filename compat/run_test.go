@@ -21,7 +21,7 @@ var made = []Scenario{
 	{ID: "a.deviates", Says: "It deviates.", Run: func(t *T) { t.Deviates("on purpose") }},
 	{ID: "a.slow", Says: "It is slow.", Slow: true, Run: func(*T) {}},
 	{ID: "b.not-served", Says: "It is not served.", Run: func(t *T) { t.each(kmsg.Metadata, 90, 99, func(int16) {}) }},
-	{ID: "b.fails", Says: "It fails.", Run: func(t *T) {
+	{ID: "b.fails", Says: "It fails.", Since: "4.0", Run: func(t *T) {
 		t.cleanup(func() { t.Fatalf("a setting") })
 		resp := ask[*kmsg.MetadataResponse](t, 1, metadataRequest())
 		equal(t, "topics", len(resp.Topics), 7)
@@ -47,6 +47,14 @@ func TestOutcomes(t *testing.T) {
 		want map[string]Outcome
 	}{
 		"as it is": {Runner{}, map[string]Outcome{
+			"a.passes": Passed, "a.slow": Passed, "a.deviates": Deviates, "b.not-served": NotApplicable,
+			"b.fails": Failed, "b.panics": Failed, "b.waits": Failed,
+		}},
+		"as an older release": {Runner{Release: "3.9"}, map[string]Outcome{
+			"a.passes": Passed, "a.slow": Passed, "a.deviates": Deviates, "b.not-served": NotApplicable,
+			"b.fails": NotApplicable, "b.panics": Failed, "b.waits": Failed,
+		}},
+		"as that release": {Runner{Release: "4.0.0"}, map[string]Outcome{
 			"a.passes": Passed, "a.slow": Passed, "a.deviates": Deviates, "b.not-served": NotApplicable,
 			"b.fails": Failed, "b.panics": Failed, "b.waits": Failed,
 		}},
@@ -76,7 +84,7 @@ func TestFailuresAreReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"failed  b.fails\n    It fails.\n    topics: got 0, want 7\n",
+		"failed  b.fails\n    It fails. (since Kafka 4.0)\n    topics: got 0, want 7\n",
 		"\n    > MetadataRequest v1 {Topics:[]}\n    < MetadataResponse v1 {Brokers:[",
 		"the scenario itself panicked: oh",
 		"the end of time did not come to pass",
@@ -204,6 +212,22 @@ func TestBatchesAreRead(t *testing.T) {
 		raw[len(raw)-1] ^= 1
 		if _, err := readBatch(raw); err == nil {
 			t.Errorf("codec %d: a flipped bit was not seen", codec)
+		}
+	}
+}
+
+func TestReleases(t *testing.T) {
+	for _, tc := range []struct {
+		since, release string
+		newer          bool
+	}{{"", "2.1", false}, {"4.0", "", false}, {"4.0", "3.9", true}, {"3.10", "3.9", true}, {"4.0.1", "4.0", true}, {"4.0", "4.0.1", false}, {"4.0", "4.0", false}} {
+		if got := (Scenario{Since: tc.since}).Newer(tc.release); got != tc.newer {
+			t.Errorf("since %q is newer than %q: %v", tc.since, tc.release, got)
+		}
+	}
+	for text, valid := range map[string]bool{"4.0": true, "3.10.1": true, "": false, "4": false, "v4.0": false, "4.x": false} {
+		if ValidRelease(text) != valid {
+			t.Errorf("%q is a release: %v", text, !valid)
 		}
 	}
 }

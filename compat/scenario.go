@@ -2,7 +2,9 @@ package compat
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,6 +38,27 @@ type Scenario struct {
 func (s Scenario) Area() string {
 	area, _, _ := strings.Cut(s.ID, ".")
 	return area
+}
+
+// Newer says whether a scenario is about what Kafka does only since a later release.
+// An empty release is newer than all.
+func (s Scenario) Newer(release string) bool {
+	return release != "" && s.Since != "" && slices.Compare(numbers(s.Since), numbers(release)) > 0
+}
+
+// ValidRelease says whether a text is a release of Kafka, as 3.9 or 4.0.1.
+func ValidRelease(release string) bool { return releases.MatchString(release) }
+
+var releases = regexp.MustCompile(`^\d+(\.\d+)+$`)
+
+// numbers are those of a release.
+func numbers(release string) []int {
+	var all []int
+	for part := range strings.SplitSeq(release, ".") {
+		n, _ := strconv.Atoi(part) // ValidRelease was asked.
+		all = append(all, n)
+	}
+	return all
 }
 
 func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, 20*time.Second) }

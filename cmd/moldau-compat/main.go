@@ -37,6 +37,7 @@ var errFailed = errors.New("scenarios failed")
 // options are the flags.
 type options struct {
 	bootstrap, against, format string
+	release                    string
 	areas, cases               []string
 	parallel                   int
 	strict, quick, list        bool
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f.StringSliceVar(&o.cases, "case", nil, "only scenarios whose id is or begins with one of these")
 	f.IntVar(&o.parallel, "parallel", 8, "how many scenarios run at once")
 	f.BoolVar(&o.strict, "strict", false, "count deliberate differences as failures (for Apache Kafka)")
+	f.StringVar(&o.release, "release", "", "the Kafka `release` to be like, as 3.9: leave out what Kafka does only since a later one")
 	f.BoolVar(&o.quick, "quick", false, "leave out what takes seconds")
 	f.BoolVar(&o.list, "list", false, "print the scenarios and play none")
 	cmd.SetArgs(args)
@@ -85,6 +87,8 @@ func (o options) play(ctx context.Context, out, progress io.Writer) error {
 		return list(out, scenarios)
 	case o.bootstrap == "":
 		return errors.New("--bootstrap HOST:PORT is needed")
+	case o.release != "" && !compat.ValidRelease(o.release):
+		return fmt.Errorf("--release %s: want a release of Kafka, as 3.9", o.release)
 	case !slices.Contains([]string{"table", "json", "junit"}, o.format):
 		return fmt.Errorf("--format %s: want table, json or junit", o.format)
 	}
@@ -119,15 +123,23 @@ func (o options) choose(all []compat.Scenario) []compat.Scenario {
 
 func list(out io.Writer, scenarios []compat.Scenario) error {
 	for _, s := range scenarios {
-		if _, err := fmt.Fprintf(out, "%s\n    %s\n", s.ID, s.Says); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n    %s%s\n", s.ID, s.Says, since(s)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// since names the release that first does what a scenario says, if it is told.
+func since(s compat.Scenario) string {
+	if s.Since == "" {
+		return ""
+	}
+	return " (since Kafka " + s.Since + ")"
+}
+
 func (o options) runner(addr string, progress io.Writer) compat.Runner {
-	r := compat.Runner{Bootstrap: addr, Parallel: o.parallel, Strict: o.strict, Quick: o.quick}
+	r := compat.Runner{Bootstrap: addr, Parallel: o.parallel, Strict: o.strict, Quick: o.quick, Release: o.release}
 	if f, ok := progress.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			r.Progress = func(done, all int, res compat.Result) {

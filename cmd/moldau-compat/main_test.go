@@ -12,6 +12,7 @@ func TestWrongQuestions(t *testing.T) {
 		"no such area":    {"--bootstrap", "127.0.0.1:1", "--area", "astrology"},
 		"no such case":    {"--bootstrap", "127.0.0.1:1", "--case", "produce.not-there"},
 		"no such format":  {"--bootstrap", "127.0.0.1:1", "--format", "rtf"},
+		"no release":      {"--bootstrap", "127.0.0.1:1", "--release", "new"},
 		"no such flag":    {"--boot"},
 		"nobody listens":  {"--bootstrap", "127.0.0.1:1"},
 		"a word too much": {"127.0.0.1:1"},
