@@ -23,6 +23,7 @@ type Conn struct {
 	client   string
 	next     int32 // The next correlation id.
 	exchange *Exchange
+	answered *answered // Nil notes nothing.
 }
 
 // Exchange is a request and what came back, for the report of a failure.
@@ -111,18 +112,24 @@ func (c *Conn) receive(p Pending) (kmsg.Response, error) {
 	}
 	resp := p.Request.ResponseKind()
 	resp.SetVersion(p.Request.GetVersion())
-	body := b[4:]
+	err = c.read(resp, b[4:])
+	c.answered.note(resp.Key(), resp.GetVersion(), err)
+	return resp, err
+}
+
+// read decodes a response after its correlation id.
+func (c *Conn) read(resp kmsg.Response, body []byte) error {
 	// The header of ApiVersions never has tags: its reader may not know the version.
 	if resp.IsFlexible() && resp.Key() != kmsg.ApiVersions.Int16() {
 		if len(body) == 0 || body[0] != 0 {
-			return nil, fmt.Errorf("the response header has no empty tag section: % x", b[:min(len(b), 16)])
+			return fmt.Errorf("the response header has no empty tag section: % x", body[:min(len(body), 16)])
 		}
 		body = body[1:]
 	}
 	if err := resp.ReadFrom(body); err != nil {
-		return nil, fmt.Errorf("the response cannot be decoded as version %d: %w", resp.GetVersion(), err)
+		return fmt.Errorf("the response cannot be decoded as version %d: %w", resp.GetVersion(), err)
 	}
-	return resp, c.exact(resp, body)
+	return c.exact(resp, body)
 }
 
 // exact says whether a response is what its own encoding gives, which finds bytes

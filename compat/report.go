@@ -26,12 +26,17 @@ type API struct {
 	Name string `json:"name"`
 	Min  int16  `json:"min"`
 	Max  int16  `json:"max"`
+	// Versions are all from Min to Max, and what the scenarios saw of them.
+	Versions []Version `json:"versions"`
 }
 
-func apis(versions map[int16]kmsg.ApiVersionsResponseApiKey) []API {
+func apis(t *target) []API {
 	var all []API
-	for _, k := range versions {
-		all = append(all, API{k.ApiKey, kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion})
+	for _, k := range t.versions {
+		all = append(all, API{
+			k.ApiKey, kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion,
+			t.answered.between(k.ApiKey, k.MinVersion, k.MaxVersion),
+		})
 	}
 	slices.SortFunc(all, func(a, b API) int { return int(a.Key - b.Key) })
 	return all

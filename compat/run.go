@@ -89,7 +89,7 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
 	r.play(ctx, target, alone, 1, results)
 	slices.SortFunc(results.list, func(a, b Result) int { return strings.Compare(a.ID, b.ID) })
-	return &Report{Bootstrap: r.Bootstrap, APIs: apis(target.versions), Results: results.list}, ctx.Err()
+	return &Report{Bootstrap: r.Bootstrap, APIs: apis(target), Results: results.list}, ctx.Err()
 }
 
 func order(s Scenario) int {
@@ -152,11 +152,9 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 		if f.notApplicable {
 			res.Outcome = NotApplicable
 		}
-		for _, e := range f.exchanges {
-			res.Wire = append(res.Wire, e.readable())
-		}
+		res.Wire = wire(f.exchanges)
 	} else if t.deviation != "" {
-		res.Outcome, res.Why = Deviates, t.deviation
+		res.Outcome, res.Why, res.Wire = Deviates, t.deviation, wire(t.exchanges())
 		if r.Strict {
 			res.Outcome = Failed
 		}
@@ -193,6 +191,13 @@ func (t *T) guarded(f func(*T)) (end *failure) {
 	return nil
 }
 
+func wire(exchanges []Exchange) (all []Wire) {
+	for _, e := range exchanges {
+		all = append(all, e.readable())
+	}
+	return all
+}
+
 func (e Exchange) readable() Wire {
 	w := Wire{Request: Readable(e.Request), Response: Readable(e.Response)}
 	if e.Err != nil {
@@ -205,7 +210,7 @@ func (e Exchange) readable() Wire {
 func (r Runner) target(ctx context.Context) (*target, error) {
 	t := &target{
 		addr: r.Bootstrap, dial: r.Dial, versions: make(map[int16]kmsg.ApiVersionsResponseApiKey),
-		run: strconv.FormatInt(time.Now().UnixMilli(), 36), serial: new(atomic.Int64),
+		answered: new(answered), run: strconv.FormatInt(time.Now().UnixMilli(), 36), serial: new(atomic.Int64),
 	}
 	if t.dial == nil {
 		t.dial = new(net.Dialer).DialContext
@@ -217,6 +222,7 @@ func (r Runner) target(ctx context.Context) (*target, error) {
 		return nil, err
 	}
 	defer c.Close()
+	c.answered = t.answered
 	resp, err := c.Do(kmsg.NewPtrApiVersionsRequest())
 	if err != nil {
 		return nil, err

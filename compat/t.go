@@ -36,6 +36,7 @@ type target struct {
 	addr     string
 	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 	versions map[int16]kmsg.ApiVersionsResponseApiKey
+	answered *answered
 	node     int32
 	run      string        // Marks the names of this run.
 	serial   *atomic.Int64 // Numbers the scenarios of this run.
@@ -54,12 +55,18 @@ func (t *T) Fatalf(format string, args ...any) {
 	if t.part != "" {
 		f.text = t.part + ": " + f.text
 	}
+	f.exchanges = t.exchanges()
+	panic(f)
+}
+
+// exchanges are the last ones of the connections.
+func (t *T) exchanges() (all []Exchange) {
 	for _, c := range t.conns {
 		if c.exchange != nil {
-			f.exchanges = append(f.exchanges, *c.exchange)
+			all = append(all, *c.exchange)
 		}
 	}
-	panic(f)
+	return all
 }
 
 // NotApplicable ends the scenario: the broker does not offer what it is about.
@@ -88,6 +95,7 @@ func (t *T) DialAs(clientID string) *Conn {
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}
+	c.answered = t.target.answered
 	t.conns = append(t.conns, c)
 	return c
 }

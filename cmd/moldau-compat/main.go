@@ -1,6 +1,6 @@
 // Command moldau-compat says how much like Apache Kafka a broker is.
 //
-//	moldau-compat --bootstrap HOST:PORT [--area AREA] [--case ID] [--against HOST:PORT] [--format table|json|junit]
+//	moldau-compat --bootstrap HOST:PORT [--area AREA] [--case ID] [--against HOST:PORT] [--format table|json|junit|html]
 //
 // It plays the scenarios of package compat against the broker and prints what did
 // not pass and a percentage per area. With --against it plays them against a
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f := cmd.Flags()
 	f.StringVar(&o.bootstrap, "bootstrap", "", "the broker's HOST:PORT")
 	f.StringVar(&o.against, "against", "", "the HOST:PORT of a second broker: print what differs")
-	f.StringVar(&o.format, "format", "table", "table, json or junit")
+	f.StringVar(&o.format, "format", "table", "table, json, junit or html (one page for a browser)")
 	f.StringSliceVar(&o.areas, "area", nil, "only scenarios of these areas")
 	f.StringSliceVar(&o.cases, "case", nil, "only scenarios whose id is or begins with one of these")
 	f.IntVar(&o.parallel, "parallel", 8, "how many scenarios run at once")
@@ -89,8 +89,8 @@ func (o options) play(ctx context.Context, out, progress io.Writer) error {
 		return errors.New("--bootstrap HOST:PORT is needed")
 	case o.release != "" && !compat.ValidRelease(o.release):
 		return fmt.Errorf("--release %s: want a release of Kafka, as 3.9", o.release)
-	case !slices.Contains([]string{"table", "json", "junit"}, o.format):
-		return fmt.Errorf("--format %s: want table, json or junit", o.format)
+	case !slices.Contains([]string{"table", "json", "junit", "html"}, o.format):
+		return fmt.Errorf("--format %s: want table, json, junit or html", o.format)
 	}
 	report, err := o.runner(o.bootstrap, progress).Run(ctx, scenarios)
 	if err != nil {
@@ -103,7 +103,7 @@ func (o options) play(ctx context.Context, out, progress io.Writer) error {
 		}
 		return o.differences(out, report, other)
 	}
-	write := map[string]func(io.Writer) error{"table": report.WriteTable, "json": report.WriteJSON, "junit": report.WriteJUnit}[o.format]
+	write := map[string]func(io.Writer) error{"table": report.WriteTable, "json": report.WriteJSON, "junit": report.WriteJUnit, "html": func(w io.Writer) error { return report.WriteHTML(w, nil) }}[o.format]
 	if err := write(out); err != nil {
 		return err
 	}
@@ -156,11 +156,14 @@ func (o options) runner(addr string, progress io.Writer) compat.Runner {
 func (o options) differences(out io.Writer, here, there *compat.Report) error {
 	ds := here.Differences(there)
 	var err error
-	if o.format == "json" {
+	switch o.format {
+	case "json":
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		err = e.Encode(ds)
-	} else {
+	case "html":
+		err = here.WriteHTML(out, there)
+	default:
 		_, err = io.WriteString(out, differencesTable(here, there, ds))
 	}
 	if err == nil && len(ds) > 0 {
