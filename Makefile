@@ -8,6 +8,7 @@ FUZZTIME ?= 10s
 LINES    ?= 1000000
 BROKER   ?= moldau
 SCALE    ?= 0.25
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The control has nothing that it does otherwise on purpose.
 STRICT := $(if $(filter apache,$(BROKER)),--strict)
@@ -17,9 +18,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/moldau
+build: ## build bin/moldau and bin/moldau-compat
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
 
 .PHONY: run
 run: build ## build and serve on localhost:9092, data in ./data (LISTEN, DATA)
@@ -73,7 +74,7 @@ franz-go: build ## franz-go's own test suite (BROKER as for suite)
 	compat/franz-go/run $(BROKER)
 
 .PHONY: nightly
-nightly: ## the long floors: lint, race, fuzz 5m each, LINES through every client, franz-go, bench
+nightly: ## the long floors: lint, race, fuzz 5m each, power cuts, hostile input, LINES through every client, suite, franz-go, bench
 	LINES=$(LINES) .ci/nightly
 
 .PHONY: apache-kafka

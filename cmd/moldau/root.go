@@ -9,7 +9,7 @@ import (
 	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 )
 
-// version is the release, set by the linker (Makefile).
+// version is the release, set by the linker (make build).
 var version = "dev"
 
 func rootCommand() *cobra.Command {

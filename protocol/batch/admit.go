@@ -37,8 +37,9 @@ type Rules struct {
 	HeaderOnly bool
 	// AllowZstd lets zstd in; Produce does from version 7.
 	AllowZstd bool
-	// MaxDecompressedBytes bounds what a batch decompresses to. Zero means
-	// DefaultExpansion times MaxBytes, and at least 128 MiB. Kafka has no such bound.
+	// MaxDecompressedBytes bounds what a batch decompresses to: the setting
+	// max.decompressed.message.bytes. Zero means DefaultExpansion times MaxBytes, and
+	// at least 128 MiB.
 	MaxDecompressedBytes int64
 }
 

@@ -74,7 +74,7 @@ type TooLargeError struct {
 	// larger than Max, and is 0.
 	Size, Max int64
 	// Decompressed is set when not the batch but what it decompresses to is too
-	// large. Kafka has no such bound: see Rules.MaxDecompressedBytes.
+	// large: see Rules.MaxDecompressedBytes.
 	Decompressed bool
 }
 

@@ -82,7 +82,8 @@ func (a *app) examine(ctx context.Context, out io.Writer, dialer *net.Dialer, id
 	seedHost, seedPort, _ := net.SplitHostPort(strings.Split(a.bootstrap, ",")[0])
 	fmt.Fprintf(out, "    clients are sent there after the first answer; tell the broker an address that they reach:\n"+
 		"    advertised.listeners=PLAINTEXT://%s:%s      (in server.properties)\n"+
-		"    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://%[1]s:%[2]s      (in a container's environment)\n", seedHost, seedPort)
+		"    --set advertised.listeners=PLAINTEXT://%[1]s:%[2]s      (moldau serve)\n"+
+		"    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://%[1]s:%[2]s      (in the environment of Apache Kafka's container image)\n", seedHost, seedPort)
 	return false
 }
 
