@@ -147,8 +147,18 @@ func (m *model) truncate(rt *rapid.T) {
 		m.batches = m.batches[:n-1]
 	}
 	m.end = to
-	m.epoch++
-	m.log.AssignEpoch(m.epoch)
+	if rapid.Bool().Draw(rt, "lead") {
+		m.epoch++
+		m.log.AssignEpoch(m.epoch)
+		return
+	}
+	// A follower goes on with what its new leader has, which may be of an epoch from
+	// before what was cut.
+	last := int32(0)
+	if n := len(m.batches); n > 0 {
+		last = m.batches[n-1].LeaderEpoch()
+	}
+	m.epoch = rapid.Int32Range(last, m.epoch).Draw(rt, "epoch")
 }
 
 func (m *model) advance(rt *rapid.T) {
@@ -237,6 +247,11 @@ func (m *model) compare(rt *rapid.T) {
 	}
 	if !slices.EqualFunc(got, want, func(a, b batch.Batch) bool { return bytes.Equal(a, b) }) {
 		rt.Fatalf("%d batches, want %d", len(got), len(want))
+	}
+	for _, b := range want {
+		if at := max(b.BaseOffset(), m.start); l.EpochAt(at) != b.LeaderEpoch() {
+			rt.Fatalf("epoch at %d is %d, the batch bears %d; history %v", at, l.EpochAt(at), b.LeaderEpoch(), l.mu.epochs)
+		}
 	}
 	m.compareRead(rt, want)
 	m.compareTimes(rt, want)

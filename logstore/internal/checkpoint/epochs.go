@@ -24,15 +24,22 @@ type Epoch struct {
 // readers take a Clone.
 type Epochs []Epoch
 
-// Assign notes that epoch begins at start, both at least 0, and forgets what
-// contradicts it. It says whether anything changed; the newest epoch assigned
-// again further on does not.
+// Assign notes that the record at start is of epoch, both at least 0, and forgets
+// what contradicts it: newer epochs, and what begins there or further on. Where the
+// epoch itself began before stays: Kafka forgets that when a newer epoch stands
+// between, and all epochs before it then seem to end where this one was assigned. It
+// says whether anything changed; the newest epoch assigned again further on does not.
 func (e *Epochs) Assign(epoch int32, start int64) (changed bool) {
-	if last, ok := e.Latest(); ok && last.Epoch == epoch && last.Start <= start {
-		return false
-	}
 	keep := len(*e)
-	for keep > 0 && ((*e)[keep-1].Epoch >= epoch || (*e)[keep-1].Start >= start) {
+	for keep > 0 && ((*e)[keep-1].Epoch > epoch || (*e)[keep-1].Start > start) {
+		keep--
+	}
+	if keep > 0 && (*e)[keep-1].Epoch == epoch {
+		changed = keep < len(*e)
+		*e = (*e)[:keep]
+		return changed
+	}
+	if keep > 0 && (*e)[keep-1].Start == start {
 		keep--
 	}
 	*e = append((*e)[:keep], Epoch{epoch, start})

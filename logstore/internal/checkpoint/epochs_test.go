@@ -69,6 +69,7 @@ func TestAssignEpoch(t *testing.T) {
 		"no record under the last one": {Epochs{{5, 10}}, 6, 10, Epochs{{6, 10}}, true},
 		"replaces what contradicts":    {Epochs{{1, 0}, {5, 10}, {6, 20}}, 5, 5, Epochs{{1, 0}, {5, 5}}, true},
 		"older epoch further on":       {Epochs{{1, 0}, {5, 10}}, 4, 20, Epochs{{1, 0}, {4, 20}}, true},
+		"one that began before":        {Epochs{{1, 0}, {3, 5}, {5, 10}}, 3, 20, Epochs{{1, 0}, {3, 5}}, true},
 	} {
 		got := tc.before.Clone()
 		if changed := got.Assign(tc.epoch, tc.start); changed != tc.changed {
