@@ -273,7 +273,7 @@ func (l *Log) note(now time.Time, b batch.Batch, m *producer.Marker) {
 	l.mu.Unlock()
 
 	if done != nil && done.Aborted {
-		l.sync.namesChanged.Store(true) // The index may be new.
+		l.sync.names.change() // The index may be new.
 		// The batch is in the log, so the end must move whatever becomes of the index. A
 		// missing entry would show aborted records as committed: the log stops here, and
 		// the scan at the next start makes the index again.

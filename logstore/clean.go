@@ -388,7 +388,7 @@ func (l *Log) replaceFiles(now time.Time, sources, fresh []*segment.Segment) err
 	if err := l.fs.SyncDir(l.Dir()); err != nil {
 		return err
 	}
-	l.sync.namesChanged.Store(true)
+	l.sync.names.change()
 	for _, seg := range fresh {
 		if err := seg.Rename(""); err != nil {
 			return err

@@ -290,6 +290,43 @@ func (c *crasher) inspectProducers(where string, l *Log, got []batch.Batch) {
 	}
 }
 
+// TestFlushWhileNamesAreSynced: a flush that comes while a truncation is syncing the
+// directory must not be done before the names of its own segments are durable.
+func TestFlushWhileNamesAreSynced(t *testing.T) {
+	disk := vfs.NewMem()
+	fs := vfs.NewFault(disk)
+	s, l := openLog(t, fs, Config{SegmentBytes: 300})
+	mustAppend(t, l, records(1, t0, "value"))
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for l.Segments() < 4 {
+		mustAppend(t, l, records(1, t0, "value"))
+	}
+	to := l.state.Load().active().Base() - 1
+	flushes := 0
+	fs.BeforeSync(func(e vfs.Event) {
+		if e.Op != vfs.OpSyncDir || flushes > 0 {
+			return
+		}
+		flushes++
+		if err := l.Flush(); err != nil {
+			t.Errorf("flush: %v", err)
+		}
+		_, after := openLog(t, disk.Crash(nil, vfs.CrashLoseAll), Config{SegmentBytes: 300})
+		if got := after.End().Offset; got < to {
+			t.Errorf("a power cut after the flush left a log up to %d, want %d", got, to)
+		}
+	})
+	if err := l.Truncate(to); err != nil { // Syncs the directory as the last segment goes.
+		t.Fatal(err)
+	}
+	if flushes == 0 {
+		t.Error("the truncation synced no directory")
+	}
+	closeStore(t, s)
+}
+
 // TestStopSyncsSealedIndexes: a log that was cut to where its last segment begins has
 // nothing to flush, and still the indexes of the one before must be durable when it
 // stops, for the next start trusts them.

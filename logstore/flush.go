@@ -15,9 +15,9 @@ import (
 
 // syncState is what has been made durable, and who waits for more.
 type syncState struct {
-	flushed      atomic.Int64 // Offsets below are durable.
-	namesChanged atomic.Bool  // Files were created, renamed or removed in the directory.
-	dirCreated   atomic.Bool  // The directory itself was made.
+	flushed atomic.Int64 // Offsets below are durable.
+	names   unsynced     // Files were created, renamed or removed in the directory.
+	dir     unsynced     // The directory itself was made.
 
 	mu struct {
 		sync.Mutex // Held for field access only.
@@ -30,7 +30,33 @@ type syncState struct {
 		// what makes lost indexes again.
 		sealed []*segment.Segment
 	}
-	epochs sync.Mutex // Orders writes of the leader epoch file; held over them.
+	epochs    sync.Mutex // Orders writes of the leader epoch file; held over them.
+	snapshots sync.Mutex // Orders syncs of producer snapshots; held over them.
+}
+
+// unsynced counts changes that a sync of a directory has to make durable. What was
+// changed stays unsynced until a sync that began later has ended: whoever comes while
+// one runs must not go on as if it were done.
+type unsynced struct{ changed, synced atomic.Int64 }
+
+// change says that something was changed just now.
+func (u *unsynced) change() { u.changed.Add(1) }
+
+// sync makes the changes so far durable by do, if they are not. Any number of callers
+// may do that at the same time.
+func (u *unsynced) sync(do func() error) error {
+	upTo := u.changed.Load()
+	if u.synced.Load() >= upTo {
+		return nil
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	for {
+		if was := u.synced.Load(); was >= upTo || u.synced.CompareAndSwap(was, upTo) {
+			return nil
+		}
+	}
 }
 
 // Flushed returns the offset below which everything is durable.
@@ -158,14 +184,8 @@ func (l *Log) vanished(seg *segment.Segment, err error) bool {
 // syncRest makes durable what must be so before the recovery point may pass it: the
 // producer snapshots, the leader epochs and the names of the files.
 func (l *Log) syncRest() error {
-	l.sync.mu.Lock()
-	snapshots := l.sync.mu.snapshots
-	l.sync.mu.snapshots = nil
-	l.sync.mu.Unlock()
-	for _, offset := range snapshots {
-		if err := l.syncFile(segment.FileName(offset, segment.SnapshotSuffix)); err != nil {
-			return err
-		}
+	if err := l.syncSnapshots(); err != nil {
+		return err
 	}
 	if err := l.writeEpochs(); err != nil {
 		return err
@@ -173,17 +193,28 @@ func (l *Log) syncRest() error {
 	return l.syncNames()
 }
 
-// syncNames makes the names in the partition's directory durable, and its own.
-func (l *Log) syncNames() error {
-	if l.sync.namesChanged.Swap(false) {
-		if err := l.fs.SyncDir(l.Dir()); err != nil {
+// syncSnapshots makes durable the producer snapshots that were written so far.
+func (l *Log) syncSnapshots() error {
+	l.sync.snapshots.Lock() // Who comes while another syncs them needs the result.
+	defer l.sync.snapshots.Unlock()
+	l.sync.mu.Lock()
+	list := l.sync.mu.snapshots
+	l.sync.mu.snapshots = nil
+	l.sync.mu.Unlock()
+	for _, offset := range list {
+		if err := l.syncFile(segment.FileName(offset, segment.SnapshotSuffix)); err != nil {
 			return err
 		}
 	}
-	if l.sync.dirCreated.Swap(false) {
-		return l.fs.SyncDir(filepath.Dir(l.Dir()))
-	}
 	return nil
+}
+
+// syncNames makes the names in the partition's directory durable, and its own.
+func (l *Log) syncNames() error {
+	if err := l.sync.names.sync(func() error { return l.fs.SyncDir(l.Dir()) }); err != nil {
+		return err
+	}
+	return l.sync.dir.sync(func() error { return l.fs.SyncDir(filepath.Dir(l.Dir())) })
 }
 
 // syncFile syncs a file of the directory if it is still there.

@@ -308,7 +308,7 @@ func (l *Log) assemble(now time.Time, segs []*segment.Segment, p points) (*state
 			return nil, err
 		}
 		segs = append(segs, fresh)
-		l.sync.namesChanged.Store(true)
+		l.sync.names.change()
 	}
 	l.writer.tail = end
 	last := segs[len(segs)-1]
@@ -370,7 +370,7 @@ func (l *Log) materialize() error {
 	if err := l.state.Load().active().Make(l.reserveBytes()); err != nil {
 		return err
 	}
-	l.sync.namesChanged.Store(true)
+	l.sync.names.change()
 	// The checkpoints may still tell of a log of the same name that was deleted.
 	if err := l.store.lowerPoints(l); err != nil {
 		return err
@@ -383,7 +383,7 @@ func (l *Log) materialize() error {
 // was loaded, such as one whose removal failed: its segments must not become this log's,
 // and it is put aside.
 func (l *Log) makeDir() error {
-	if l.sync.dirCreated.Load() {
+	if l.sync.dir.changed.Load() > 0 {
 		return nil // By a try that failed later.
 	}
 	if _, err := l.fs.Stat(l.Dir()); err == nil {
@@ -396,7 +396,7 @@ func (l *Log) makeDir() error {
 	if err := l.fs.MkdirAll(l.Dir(), 0o755); err != nil {
 		return err
 	}
-	l.sync.dirCreated.Store(true)
+	l.sync.dir.change()
 	return nil
 }
 

@@ -360,7 +360,7 @@ func (l *Log) close() error {
 		return err
 	}
 	if st.active().Dirty() {
-		l.sync.namesChanged.Store(true) // Its index files may be new.
+		l.sync.names.change() // Its index files may be new.
 		if err := st.active().Sync(true); err != nil {
 			return l.fail(err)
 		}

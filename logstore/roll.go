@@ -45,7 +45,7 @@ func (l *Log) roll(now time.Time, base int64) error {
 	if err := fresh.Make(l.reserveBytes()); err != nil {
 		return err
 	}
-	l.sync.namesChanged.Store(true)
+	l.sync.names.change()
 	l.sync.mu.Lock()
 	l.sync.mu.sealed = append(slices.Clip(l.sync.mu.sealed), old)
 	l.sync.mu.Unlock()

@@ -29,7 +29,7 @@ func (l *Log) takeSnapshot(offset int64) error {
 		return err
 	}
 	l.writer.snapshots = append(l.writer.snapshots, offset)
-	l.sync.namesChanged.Store(true)
+	l.sync.names.change()
 	l.sync.mu.Lock()
 	l.sync.mu.snapshots = append(l.sync.mu.snapshots, offset)
 	l.sync.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *Log) removeSnapshots(doomed func(offset int64) bool) error {
 			errs = append(errs, err)
 			return false
 		}
-		l.sync.namesChanged.Store(true)
+		l.sync.names.change()
 		return true
 	})
 	return errors.Join(errs...)

@@ -214,7 +214,7 @@ func (l *Log) retire(now time.Time, doomed []*segment.Segment) error {
 		}
 		gone = append(gone, s.Base())
 	}
-	l.sync.namesChanged.Store(true)
+	l.sync.names.change()
 	return l.removeSnapshots(func(offset int64) bool {
 		_, is := slices.BinarySearch(gone, offset)
 		return is
