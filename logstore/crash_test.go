@@ -351,6 +351,33 @@ func TestStopSyncsSealedIndexes(t *testing.T) {
 	}
 }
 
+// TestStopSyncsRepairedIndexes: indexes that a start made anew are trusted by the one
+// after the next stop, and by the manifest, so their names must be durable then.
+func TestStopSyncsRepairedIndexes(t *testing.T) {
+	disk := vfs.NewMem()
+	cfg := Config{SegmentBytes: 300, IndexIntervalBytes: 1}
+	s, l := openLog(t, disk, cfg)
+	for l.Segments() < 3 {
+		mustAppend(t, l, records(1, t0.Add(time.Duration(l.End().Offset)), "value"))
+	}
+	closeStore(t, s)
+	for _, name := range []string{"00000000000000000000.index", "00000000000000000000.timeindex"} {
+		if err := disk.Remove(l.Dir() + "/" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := disk.SyncDir(l.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	s, l = openLog(t, disk, cfg)
+	closeStore(t, s)
+
+	want := readNames(t, disk, l.Dir())
+	if got := readNames(t, disk.Crash(nil, vfs.CrashLoseAll), l.Dir()); !cmp.Equal(got, want) {
+		t.Errorf("a power cut after the stop changed files (-stopped +cut)\n%s", cmp.Diff(want, got))
+	}
+}
+
 // readNames returns the files of a directory.
 func readNames(t *testing.T, fs vfs.FS, dir string) map[string]string {
 	t.Helper()

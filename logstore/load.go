@@ -169,6 +169,7 @@ func (l *Log) repairIndexes(now time.Time, segs []*segment.Segment, n int, thoro
 		if reason != nil {
 			l.logger.Error("segment holds bytes that are no batch", slog.Int64("bytes", bytes), slog.Any("reason", reason))
 		}
+		l.sync.names.change()
 		if err := segs[i].Sync(true); err != nil {
 			return err
 		}
