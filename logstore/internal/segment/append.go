@@ -60,13 +60,9 @@ func (s *Segment) ready() error {
 	if _, _, err := s.Newest(); err != nil {
 		return err
 	}
-	ts := int64(NoTimestamp)
-	if n := s.times.count(); n > 0 {
-		var b [timeEntryBytes]byte
-		if err := s.times.at(n-1, b[:]); err != nil {
-			return err
-		}
-		ts = parseTimeEntry(b[:]).ts
+	ts, _, err := s.lastTimeEntry()
+	if err != nil {
+		return err
 	}
 	s.lastTime = optionalInt64{ts, true}
 	return nil
@@ -241,17 +237,31 @@ func (s *Segment) Newest() (ts, offset int64, err error) {
 	if known {
 		return ts, offset, nil
 	}
-	ts, offset = NoTimestamp, s.base
-	if n := s.times.count(); n > 0 {
-		var b [timeEntryBytes]byte
-		if err := s.times.at(n-1, b[:]); err != nil {
-			return 0, 0, err
-		}
-		e := parseTimeEntry(b[:])
-		ts, offset = e.ts, s.base+int64(e.rel)
+	ts, offset, err = s.lastTimeEntry()
+	if err != nil {
+		return 0, 0, err
 	}
-	s.setNewest(ts, offset)
-	return ts, offset, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.known { // Else the writer has been here, and may have appended since.
+		s.mu.known, s.mu.maxTS, s.mu.maxOff = true, ts, offset
+	}
+	return s.mu.maxTS, s.mu.maxOff, nil
+}
+
+// lastTimeEntry returns what the last entry of the time index tells; NoTimestamp and the
+// base when there is none.
+func (s *Segment) lastTimeEntry() (ts, offset int64, err error) {
+	n := s.times.count()
+	if n == 0 {
+		return NoTimestamp, s.base, nil
+	}
+	var b [timeEntryBytes]byte
+	if err := s.times.at(n-1, b[:]); err != nil {
+		return 0, 0, err
+	}
+	e := parseTimeEntry(b[:])
+	return e.ts, s.base + int64(e.rel), nil
 }
 
 func (s *Segment) setNewest(ts, offset int64) {

@@ -59,17 +59,11 @@ func (s *Segment) cutIndexes(to int64) error {
 // reloadNewest finds the newest timestamp again after a cut: it is that of the last
 // time index entry or of a batch behind it.
 func (s *Segment) reloadNewest() error {
-	s.mu.Lock()
-	s.mu.known = false
-	s.mu.Unlock()
-	s.lastTime.known = false
-	if err := s.ready(); err != nil {
-		return err
-	}
-	ts, offset, err := s.Newest()
+	ts, offset, err := s.lastTimeEntry()
 	if err != nil {
 		return err
 	}
+	s.lastTime = optionalInt64{ts, true}
 	start, err := s.floor(offset)
 	if err != nil {
 		return err
