@@ -217,3 +217,20 @@ func TestReadersDoNotWait(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// TestFailedSyncAtStop: a stop that cannot make a log durable says why, and is no clean
+// one.
+func TestFailedSyncAtStop(t *testing.T) {
+	disk := vfs.NewMem()
+	fs := vfs.NewFault(disk)
+	s, l := openLog(t, fs, Config{})
+	mustAppend(t, l, records(1, t0, "value"))
+	fs.Inject(vfs.Rule{Op: vfs.OpSync, Path: "*.log", Err: syscall.EIO, Discard: true})
+	if err := s.Close(1); !errors.Is(err, syscall.EIO) {
+		t.Errorf("stop with a disk that fails: %v", err)
+	}
+	fs.Heal()
+	if _, clean := openStore(t, disk, Config{}).CleanShutdown(); clean {
+		t.Error("the stop counts as clean")
+	}
+}

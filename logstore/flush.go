@@ -130,7 +130,7 @@ func (l *Log) flushTo(target int64, active bool) error {
 		l.sync.mu.running = false
 		close(l.sync.mu.done)
 		l.sync.mu.Unlock()
-		if err != nil && l.closed.Load() {
+		if errors.Is(err, fs.ErrNotExist) && l.closed.Load() {
 			return &ClosedError{l.Dir()} // Its files went from under the sync.
 		}
 		if err != nil {
