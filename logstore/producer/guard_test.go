@@ -171,3 +171,17 @@ func TestGuardOfReplacedState(t *testing.T) {
 		t.Errorf("guard %d, and before the state was replaced %d", after, before)
 	}
 }
+
+// TestGuardsGoOnAfterReset: a log that was emptied while a coordinator was being asked
+// must not give the same guard again: the old answer would open a transaction.
+func TestGuardsGoOnAfterReset(t *testing.T) {
+	s := New(expiry)
+	old := begin(t, s, 0, 0)
+	s.Reset(0)
+	if g := begin(t, s, 0, 0); g == old {
+		t.Errorf("guard %d is given twice", g)
+	}
+	if err := try(s, head{}, Client, old); !isA[*UnverifiedError](err) {
+		t.Errorf("with the guard from before: %v", err)
+	}
+}

@@ -358,7 +358,8 @@ func (e *entry) describe(producerID int64) Entry {
 // is emptied, and for one that is cut: then load a snapshot at or below the cut,
 // and apply the batches from there.
 func (s *State) Reset(end int64) {
-	*s = State{expiry: s.expiry, mapEnd: end}
+	// Guards go on: one that was given before must not fit what is verified later.
+	*s = State{expiry: s.expiry, mapEnd: end, lastGuard: s.lastGuard}
 }
 
 // Load replaces everything by the entries of a snapshot whose name is end.
