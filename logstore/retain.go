@@ -158,7 +158,8 @@ func (l *Log) removeOldest(now time.Time, n int) error {
 }
 
 // dropLeaving takes away the files of segments that left by retention. The start is
-// durable by now.
+// durable by now, but for the metadata log, which has no checkpoint: there the oldest
+// segment that is left is the start, so they go one by one.
 func (l *Log) dropLeaving(now time.Time) error {
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -167,5 +168,16 @@ func (l *Log) dropLeaving(now time.Time) error {
 	}
 	doomed := l.writer.leaving
 	l.writer.leaving = nil
-	return l.retire(now, doomed)
+	if l.topic != metadataTopic {
+		return l.retire(now, doomed)
+	}
+	for i := range doomed {
+		if err := l.retire(now, doomed[i:i+1]); err != nil {
+			return err
+		}
+		if err := l.syncNames(); err != nil {
+			return l.fail(err)
+		}
+	}
+	return nil
 }

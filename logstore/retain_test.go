@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -151,4 +152,57 @@ func TestFirstRetention(t *testing.T) {
 			t.Errorf("%v after the first Maintain the log begins at %d, want %d", step.after, got, step.want)
 		}
 	}
+}
+
+// TestMetadataRetentionLeavesNoHole: the metadata log has no checkpoint of its start, so
+// a power cut that brings back some of the segments that retention took must not bring
+// back one from before a gap: the start would cut the log there.
+func TestMetadataRetentionLeavesNoHole(t *testing.T) {
+	disk := vfs.NewMem()
+	fs := vfs.NewFault(disk)
+	open := func(fs vfs.FS) (*Store, *Log) {
+		t.Helper()
+		s := openStore(t, fs, Config{})
+		l, err := s.OpenMetadataLog(Config{SegmentBytes: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, l
+	}
+	s, l := open(fs)
+	for l.Segments() < 6 {
+		b := records(1, t0, "value")
+		b.SetBaseOffset(l.End().Offset)
+		if err := l.AppendMetadata(t0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	end := l.End().Offset
+	l.SetHighWatermark(end)
+	if err := l.AdvanceStart(l.state.Load().active().Base()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Retain(t0); err != nil || n != 5 {
+		t.Fatalf("%d segments went: %v", n, err)
+	}
+	cut := func(vfs.Event) {
+		for seed := range uint64(20) {
+			for _, mode := range vfs.CrashModes() {
+				_, after := open(disk.Crash(rand.New(rand.NewPCG(seed, 0)), mode))
+				if got := after.End().Offset; got != end {
+					t.Fatalf("seed %d, %v: the log ends at %d, was flushed up to %d", seed, mode, got, end)
+				}
+			}
+		}
+	}
+	fs.BeforeSync(cut)
+	if err := s.Maintain(t0); err != nil {
+		t.Fatal(err)
+	}
+	cut(vfs.Event{})
+	fs.Hook(nil)
+	closeStore(t, s)
 }
