@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -324,6 +325,49 @@ func TestFlushWhileNamesAreSynced(t *testing.T) {
 	if flushes == 0 {
 		t.Error("the truncation synced no directory")
 	}
+	closeStore(t, s)
+}
+
+// TestCrashInRecovery: the power goes while a start cuts a log in the middle. The start
+// after that must find a prefix of the log as well, in a compacted topic too, where a
+// segment that ends before the next one begins is nothing unusual.
+func TestCrashInRecovery(t *testing.T) {
+	disk := vfs.NewMem()
+	cfg := Config{SegmentBytes: 300, Compact: true}
+	s, l := openLog(t, disk, cfg)
+	for l.Segments() < 4 {
+		mustAppend(t, l, records(1, t0, "value"))
+	}
+	if err := s.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := disk.OpenFile(l.state.Load().segments[1].Path(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{0xff}, l.state.Load().segments[1].Size()-1); err != nil {
+		t.Fatal(err)
+	}
+	disk = disk.Crash(nil, vfs.CrashKeepAll)
+	fs, cuts := vfs.NewFault(disk), uint64(0)
+	fs.BeforeSync(func(vfs.Event) {
+		for _, mode := range vfs.CrashModes() {
+			cuts++
+			_, after := openLog(t, disk.Crash(rand.New(rand.NewPCG(cuts, 0)), mode), cfg)
+			next := int64(0)
+			for b, err := range after.Batches(0, math.MaxInt64) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.BaseOffset() != next {
+					t.Fatalf("cut %d, %v: batch at %d follows %d", cuts, mode, b.BaseOffset(), next-1)
+				}
+				next = b.NextOffset()
+			}
+		}
+	})
+	s, _ = openLog(t, fs, cfg)
+	fs.Hook(nil)
 	closeStore(t, s)
 }
 

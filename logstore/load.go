@@ -219,7 +219,7 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 			}
 		}
 		replay := l.replayInto(segs[i], prod)
-		bytes, reason, err := segs[i].Recover(true, func(b batch.Batch) error {
+		bytes, reason, err := segs[i].Recover(false, func(b batch.Batch) error {
 			l.reviseEpochs(b, p.start)
 			return replay(b)
 		})
@@ -236,7 +236,12 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 		}
 		l.logger.Warn("log cut at the first byte that is no valid batch", slog.String("dir", l.Dir()),
 			slog.Int64("cut_bytes", bytes), slog.Int("segments_removed", len(segs)-i-1), slog.Any("reason", reason))
+		// From the end: a segment that is whole, before others that are left, would be taken
+		// for the result of a compaction if the power went here.
 		if err := l.cutOff(now, segs[i+1:]); err != nil {
+			return nil, nil, err
+		}
+		if err := segs[i].CutInvalid(bytes); err != nil {
 			return nil, nil, err
 		}
 		segs = segs[:i+1]

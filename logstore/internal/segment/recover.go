@@ -48,6 +48,9 @@ func (s *Segment) Recover(cut bool, visit func(b batch.Batch) error) (invalidByt
 	return size - valid, reason, s.Seal()
 }
 
+// CutInvalid cuts off the bytes that a Recover without cut found invalid, durably.
+func (s *Segment) CutInvalid(bytes int64) error { return s.cutData(s.Size() - bytes) }
+
 // forgetIndexes empties the indexes and what is known from them.
 func (s *Segment) forgetIndexes() error {
 	// The sizes may be odd, so the files are made anew instead of being cut.
