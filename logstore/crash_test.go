@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -368,6 +369,52 @@ func TestCrashInRecovery(t *testing.T) {
 	})
 	s, _ = openLog(t, fs, cfg)
 	fs.Hook(nil)
+	closeStore(t, s)
+}
+
+// TestSealedAgainWhileSynced: a segment that waits to be synced becomes the newest by a
+// truncation, and is sealed once more while a flush syncs it. The flush must not take
+// what was written to its indexes after for synced.
+func TestSealedAgainWhileSynced(t *testing.T) {
+	disk := vfs.NewMem()
+	fs := vfs.NewFault(disk)
+	s, l := openLog(t, fs, Config{SegmentBytes: 600, IndexIntervalBytes: 1})
+	add := func() { mustAppend(t, l, records(1, t0.Add(time.Duration(l.End().Offset)*time.Second), "value")) }
+	for l.Segments() < 2 {
+		add()
+	}
+	if err := l.Truncate(3); err != nil {
+		t.Fatal(err)
+	}
+	add()
+	sealedAgain := false
+	fs.BeforeSync(func(e vfs.Event) {
+		if strings.HasSuffix(e.Path, ".snapshot") && !sealedAgain { // The indexes are synced.
+			sealedAgain = true
+			for l.Segments() < 2 {
+				add()
+			}
+		}
+	})
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if !sealedAgain {
+		t.Fatal("no snapshot was synced")
+	}
+	if err := l.flushSealed(); err != nil {
+		t.Fatal(err)
+	}
+	if l.recoveryPoint() == 0 {
+		t.Fatal("the recovery point has not passed the segment")
+	}
+	want := readNames(t, disk, l.Dir())
+	got := readNames(t, disk.Crash(nil, vfs.CrashLoseAll), l.Dir())
+	for _, name := range []string{"00000000000000000000.index", "00000000000000000000.timeindex"} {
+		if got[name] != want[name] {
+			t.Errorf("%s has %d bytes after a power cut, want %d", name, len(got[name]), len(want[name]))
+		}
+	}
 	closeStore(t, s)
 }
 

@@ -64,7 +64,8 @@ func (l *Log) writeEpochs() error {
 	if !dirty {
 		return nil
 	}
-	if err := checkpoint.WriteEpochs(l.fs, l.join(checkpoint.LeaderEpochs), list); err != nil {
+	err := l.sync.names.during(func() error { return checkpoint.WriteEpochs(l.fs, l.join(checkpoint.LeaderEpochs), list) })
+	if err != nil {
 		l.mu.Lock()
 		l.mu.epochsDirty = true
 		l.mu.Unlock()

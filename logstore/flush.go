@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,7 @@ import (
 type syncState struct {
 	flushed atomic.Int64 // Offsets below are durable.
 	names   unsynced     // Files were created, renamed or removed in the directory.
-	dir     unsynced     // The directory itself was made.
+	dirMade atomic.Int64 // Which change of Store.dirs the making of the directory was; 0 if none.
 
 	mu struct {
 		sync.Mutex // Held for field access only.
@@ -28,27 +27,36 @@ type syncState struct {
 		// sealed are segments whose index files were completed and not synced. Their
 		// batches may be durable, but the recovery point stays below them: the scan is
 		// what makes lost indexes again.
-		sealed []*segment.Segment
+		sealed []*sealed
 	}
 	epochs    sync.Mutex // Orders writes of the leader epoch file; held over them.
 	snapshots sync.Mutex // Orders syncs of producer snapshots; held over them.
 }
+
+// sealed is one sealing of a segment, which may be sealed more than once: a truncation
+// makes it the one that is written to again.
+type sealed struct{ *segment.Segment }
 
 // unsynced counts changes that a sync of a directory has to make durable. What was
 // changed stays unsynced until a sync that began later has ended: whoever comes while
 // one runs must not go on as if it were done.
 type unsynced struct{ changed, synced atomic.Int64 }
 
-// change says that something was changed just now.
-func (u *unsynced) change() { u.changed.Add(1) }
+// change says that something was changed just now, and returns its number.
+func (u *unsynced) change() int64 { return u.changed.Add(1) }
 
-// sync makes the changes so far durable by do, if they are not. Any number of callers
-// may do that at the same time.
-func (u *unsynced) sync(do func() error) error {
-	upTo := u.changed.Load()
-	if u.synced.Load() >= upTo {
+// sync makes the changes up to a number durable by do, if they are not. Any number of
+// callers may do that at the same time.
+func (u *unsynced) sync(number int64, do func() error) error {
+	if u.synced.Load() >= number {
 		return nil
 	}
+	return u.during(do)
+}
+
+// during calls do, which syncs the directory.
+func (u *unsynced) during(do func() error) error {
+	upTo := u.changed.Load()
 	if err := do(); err != nil {
 		return err
 	}
@@ -152,18 +160,20 @@ func (l *Log) syncOnce(active bool) (end int64, err error) {
 	st := l.state.Load()
 	last := len(st.segments) - 1
 	end = st.end.Offset
-	if !active {
+	l.sync.mu.Lock()
+	waiting := l.sync.mu.sealed
+	l.sync.mu.Unlock()
+	// At a stop, and when a truncation has come back to it.
+	amongSealed := slices.ContainsFunc(waiting, func(s *sealed) bool { return s.Segment == st.segments[last] })
+	if !active && !amongSealed {
 		end = st.segments[last].Base()
 	}
-	l.sync.mu.Lock()
-	sealed := l.sync.mu.sealed
-	l.sync.mu.Unlock()
-	for _, seg := range sealed {
-		if err := seg.Sync(true); err != nil && !l.vanished(seg, err) {
+	for _, s := range waiting {
+		if err := s.Sync(true); err != nil && !l.vanished(s.Segment, err) {
 			return 0, err
 		}
 	}
-	if active {
+	if active && !amongSealed {
 		if err := st.segments[last].Sync(false); err != nil && !l.vanished(st.segments[last], err) {
 			return 0, err
 		}
@@ -171,7 +181,7 @@ func (l *Log) syncOnce(active bool) (end int64, err error) {
 	if err := l.syncRest(); err != nil {
 		return 0, err
 	}
-	l.raiseFlushed(st, end, covered, active, sealed)
+	l.raiseFlushed(st, end, covered, active || amongSealed, waiting)
 	l.store.metrics.synced(l.store.now().Sub(began))
 	return end, nil
 }
@@ -211,10 +221,11 @@ func (l *Log) syncSnapshots() error {
 
 // syncNames makes the names in the partition's directory durable, and its own.
 func (l *Log) syncNames() error {
-	if err := l.sync.names.sync(func() error { return l.fs.SyncDir(l.Dir()) }); err != nil {
+	err := l.sync.names.sync(l.sync.names.changed.Load(), func() error { return l.fs.SyncDir(l.Dir()) })
+	if err != nil {
 		return err
 	}
-	return l.sync.dir.sync(func() error { return l.fs.SyncDir(filepath.Dir(l.Dir())) })
+	return l.store.dirs.sync(l.sync.dirMade.Load(), func() error { return l.fs.SyncDir(l.store.dir) })
 }
 
 // syncFile syncs a file of the directory if it is still there.
@@ -230,16 +241,17 @@ func (l *Log) syncFile(name string) (err error) {
 	return f.Sync()
 }
 
-// raiseFlushed moves the recovery point up to end, unless the log was cut since st.
-func (l *Log) raiseFlushed(st *state, end, covered int64, active bool, sealed []*segment.Segment) {
+// raiseFlushed moves the recovery point up to end, unless the log was cut since st. all
+// says that the newest segment was synced, too.
+func (l *Log) raiseFlushed(st *state, end, covered int64, all bool, synced []*sealed) {
 	l.sync.mu.Lock()
 	defer l.sync.mu.Unlock()
 	if l.state.Load().cuts != st.cuts {
 		return
 	}
 	l.sync.flushed.Store(max(l.sync.flushed.Load(), end))
-	l.sync.mu.sealed = slices.DeleteFunc(l.sync.mu.sealed, func(s *segment.Segment) bool { return slices.Contains(sealed, s) })
-	if !active {
+	l.sync.mu.sealed = slices.DeleteFunc(l.sync.mu.sealed, func(s *sealed) bool { return slices.Contains(synced, s) })
+	if !all {
 		return
 	}
 	l.mu.Lock()

@@ -246,7 +246,9 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 		}
 		segs = segs[:i+1]
 	}
-	l.sync.mu.sealed = slices.Clone(segs[first : len(segs)-1]) // Scanned, not synced.
+	for _, seg := range segs[first : len(segs)-1] {
+		l.seal(seg) // Scanned, not synced.
+	}
 	return segs, prod, nil
 }
 
@@ -389,7 +391,7 @@ func (l *Log) materialize() error {
 // was loaded, such as one whose removal failed: its segments must not become this log's,
 // and it is put aside.
 func (l *Log) makeDir() error {
-	if l.sync.dir.changed.Load() > 0 {
+	if l.sync.dirMade.Load() > 0 {
 		return nil // By a try that failed later.
 	}
 	if _, err := l.fs.Stat(l.Dir()); err == nil {
@@ -402,7 +404,7 @@ func (l *Log) makeDir() error {
 	if err := l.fs.MkdirAll(l.Dir(), 0o755); err != nil {
 		return err
 	}
-	l.sync.dir.change()
+	l.sync.dirMade.Store(l.store.dirs.change())
 	return nil
 }
 

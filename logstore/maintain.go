@@ -280,6 +280,10 @@ func (s *Store) lowerPoints(l *Log) error {
 	return nil
 }
 
+// closeThreads is how many logs are closed at the same time at least. Closing is waiting
+// for syncs, and file systems join those of several files.
+const closeThreads = 8
+
 // Close flushes and closes all logs, writes the checkpoints, and then, last, the mark
 // that makes the next start a clean one, with the broker epoch to be told then. If
 // anything failed there is no mark, and the next start scans.
@@ -290,7 +294,7 @@ func (s *Store) Close(brokerEpoch int64) error {
 	logs := s.allLogs()
 	var closed atomic.Int64
 	progress := s.progress("logs closing", &closed, len(logs))
-	err := each(context.Background(), s.opt.LoadThreads, logs, func(l *Log) error {
+	err := each(context.Background(), max(s.opt.LoadThreads, closeThreads), logs, func(l *Log) error {
 		defer progress()
 		return l.close()
 	})
@@ -351,23 +355,18 @@ func (l *Log) close() error {
 	if err := st.active().Seal(); err != nil {
 		return l.ioError("close", err)
 	}
-	if err := l.Flush(); err != nil {
-		return err
-	}
-	// Flush has nothing to do if the log was cut to where its last segment begins, but
-	// the indexes of the one before may wait.
-	if err := l.flushSealed(); err != nil {
-		return err
-	}
-	if st.active().Dirty() {
-		l.sync.names.change() // Its index files may be new.
-		if err := st.active().Sync(true); err != nil {
-			return l.fail(err)
-		}
-	}
 	// By the end of the batches, which is all that the next start knows of.
 	if err := l.takeSnapshot(l.writer.tail); err != nil {
 		return l.ioError("close", err)
+	}
+	// One pass for all: the next start trusts the indexes of the last segment, too. Every
+	// sync counts, for at a stop there may be thousands of logs.
+	if st.active().Dirty() || l.Flushed() < st.end.Offset {
+		l.sync.names.change() // Its index files may be new.
+		l.seal(st.active())
+	}
+	if err := l.flushSealed(); err != nil {
+		return err
 	}
 	if err := l.syncRest(); err != nil {
 		return l.fail(err)

@@ -46,9 +46,7 @@ func (l *Log) roll(now time.Time, base int64) error {
 		return err
 	}
 	l.sync.names.change()
-	l.sync.mu.Lock()
-	l.sync.mu.sealed = append(slices.Clip(l.sync.mu.sealed), old)
-	l.sync.mu.Unlock()
+	l.seal(old)
 	l.writer.jitter = l.store.jitter(l.config.Load().SegmentJitter)
 	l.publish(func(s *state) {
 		s.segments = append(s.segments, fresh)
@@ -61,6 +59,13 @@ func (l *Log) roll(now time.Time, base int64) error {
 		slog.Int64("sealed_bytes", old.Size()), slog.Int64("took_us", l.store.now().Sub(began).Microseconds()))
 	l.store.metrics.rolled()
 	return nil
+}
+
+// seal says that a segment's files are complete and have to be synced.
+func (l *Log) seal(seg *segment.Segment) {
+	l.sync.mu.Lock()
+	defer l.sync.mu.Unlock()
+	l.sync.mu.sealed = append(slices.Clip(l.sync.mu.sealed), &sealed{seg})
 }
 
 // reserveBytes is how much disk a new segment takes in advance.

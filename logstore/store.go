@@ -27,7 +27,8 @@ type Options struct {
 	Metrics *Metrics     // Default: none.
 	Rand    *rand.Rand   // For the jitter of segment.jitter.ms. Default: seeded by chance.
 
-	// LoadThreads is how many partitions are opened, and closed, at the same time.
+	// LoadThreads is how many partitions are opened at the same time. As many are closed
+	// at the same time, but at least closeThreads.
 	// Default 2. Kafka's num.recovery.threads.per.data.dir.
 	LoadThreads int
 	// MaxFiles bounds the descriptors of files that nobody is using; those in use are
@@ -116,6 +117,7 @@ type Store struct {
 		*rand.Rand
 	}
 	upkeep upkeep
+	dirs   unsynced // Directories of logs that were made. Of many one sync is enough.
 
 	cleanerSecret  [16]byte               // See compact.NewMap.
 	writtenCleaned map[partitionKey]int64 // What the cleaner's checkpoint says. The cleaner's own.
