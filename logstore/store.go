@@ -214,7 +214,15 @@ func (s *Store) read() error {
 	if err != nil {
 		return refused(err)
 	}
+	if !s.clean {
+		// What is read now is taken for written. A process that was killed may have left
+		// names that are not durable.
+		if err := s.fs.SyncDir(s.dir); err != nil {
+			return &NotWritableError{s.dir, err}
+		}
+	}
 	s.points = make(map[partitionKey]points)
+	on := make(map[string]map[partitionKey]int64) // What each file says.
 	for file, field := range map[string]func(*points) *int64{
 		checkpoint.RecoveryPoints: func(p *points) *int64 { return &p.flushed },
 		checkpoint.LogStarts:      func(p *points) *int64 { return &p.start },
@@ -225,20 +233,19 @@ func (s *Store) read() error {
 		if err != nil {
 			return refused(err)
 		}
+		on[file] = make(map[partitionKey]int64)
 		for _, o := range list {
 			key := partitionKey{o.Topic, o.Partition}
 			p := s.points[key]
 			*field(&p) = max(o.Offset, 0)
-			s.points[key] = p
+			s.points[key], on[file][key] = p, max(o.Offset, 0)
 		}
 	}
 	if s.manifest, err = s.takeManifest(); err != nil {
 		return err
 	}
-	s.pointsFile.recovery, s.pointsFile.starts = make(map[partitionKey]int64), make(map[partitionKey]int64)
-	for key, p := range s.points {
-		s.pointsFile.recovery[key], s.pointsFile.starts[key] = p.flushed, p.start
-	}
+	s.pointsFile.recovery, s.pointsFile.starts = on[checkpoint.RecoveryPoints], on[checkpoint.LogStarts]
+	s.upkeep.writtenHW, s.writtenCleaned = on[checkpoint.HighWatermarks], on[checkpoint.Cleaned]
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moldau-broker/moldau/logstore/internal/checkpoint"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 )
 
@@ -282,5 +283,28 @@ func TestDirectoryInTheWay(t *testing.T) {
 	_, l = openLog(t, disk, Config{})
 	if l.End().Offset != 1 || l.TopicID() != [16]byte{9} {
 		t.Errorf("log ends at %d, topic id %v", l.End().Offset, l.TopicID())
+	}
+}
+
+// TestIdleRestartWritesNoOffsets: a start that finds what the stop before it wrote does
+// not write the same again.
+func TestIdleRestartWritesNoOffsets(t *testing.T) {
+	fs := vfs.NewFault(vfs.NewMem())
+	s, l := openLog(t, fs, Config{})
+	mustAppend(t, l, records(3, t0, "value"))
+	l.SetHighWatermark(2)
+	closeStore(t, s)
+
+	fs.StartTrace(dataDir)
+	s, _ = openLog(t, fs, Config{})
+	if err := s.Maintain(t0); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	trace := fs.TakeTrace()
+	for _, name := range []string{checkpoint.HighWatermarks, checkpoint.LogStarts} {
+		if strings.Contains(trace, name) {
+			t.Errorf("%s is written again:\n%s", name, trace)
+		}
 	}
 }
