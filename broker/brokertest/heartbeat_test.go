@@ -63,7 +63,7 @@ func TestHalfAnHourOfHeartbeats(t *testing.T) {
 			}
 		}
 	})
-	if took := time.Since(began); took > 2*time.Second*slower {
+	if took := time.Since(began); took > 2*time.Second && !raced {
 		t.Errorf("it took %v", took)
 	}
 }

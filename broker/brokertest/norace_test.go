@@ -2,5 +2,5 @@
 
 package brokertest_test
 
-// slower is for limits of time: see race_test.go.
-const slower = 1
+// raced: see race_test.go.
+const raced = false

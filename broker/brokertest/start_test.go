@@ -97,7 +97,7 @@ func TestStartIsQuick(t *testing.T) {
 			best = min(best, time.Since(began))
 		})
 	}
-	if limit := 10 * time.Millisecond * slower; best >= limit {
+	if limit := 10 * time.Millisecond; best >= limit && !raced {
 		t.Errorf("the quickest of 20 starts took %v, want less than %v", best, limit)
 	}
 }
