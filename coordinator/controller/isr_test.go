@@ -191,6 +191,9 @@ func TestElectLeaders(t *testing.T) {
 	if resp := elect(0); len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 0 {
 		t.Errorf("all partitions: %+v", resp.Topics)
 	}
+	if resp := elect(5); resp.ErrorCode != 42 || len(resp.Topics) != 0 {
+		t.Errorf("all partitions, by no known type: %+v", resp)
+	}
 }
 
 // TestBalance: leadership goes back to the preferred replica by itself.

@@ -207,8 +207,9 @@ const (
 // those that need no election are not answered.
 func (s *Shard) electLeaders(_ *step, req *kmsg.ElectLeadersRequest) ([]metadata.Record, *kmsg.ElectLeadersResponse) {
 	resp := req.ResponseKind().(*kmsg.ElectLeadersResponse)
+	unknown := req.ElectionType != askPreferred && req.ElectionType != askUnclean
 	topics := req.Topics
-	if topics == nil {
+	if topics == nil && !unknown {
 		for t := range values(s.topics) {
 			rt := kmsg.NewElectLeadersRequestTopic()
 			rt.Topic = t.Name
@@ -236,7 +237,7 @@ func (s *Shard) electLeaders(_ *step, req *kmsg.ElectLeadersRequest) ([]metadata
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
-	if req.ElectionType != askPreferred && req.ElectionType != askUnclean {
+	if unknown {
 		resp.ErrorCode = kerr.InvalidRequest.Code
 	}
 	if len(recs) > maxRecords {

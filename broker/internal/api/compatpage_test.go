@@ -107,9 +107,9 @@ var subjects = []struct{ piece, subject string }{
 	{"Txn", "transactions"}, {"Transaction", "transactions"},
 	{"SASL", "authentication"}, {"Sasl", "authentication"}, {"DelegationToken", "delegation tokens"},
 	{"ACL", "authorization"}, {"SCRAM", "authentication"}, {"Scram", "authentication"},
-	{"Quota", "quotas"}, {"Reassignment", "clusters of several brokers"}, {"PartitionAssignments", "clusters of several brokers"}, {"ElectLeaders", "clusters of several brokers"},
+	{"Quota", "quotas"},
 	{"ReplicaLogDirs", "several log directories"}, {"RaftVoter", "quorums that change"}, {"UnregisterBroker", "clusters of several brokers"},
-	{"ConfigResources", "client metrics (KIP-714) and listing of settings (KIP-1142)"}, {"Telemetry", "client metrics (KIP-714)"},
+	{"Telemetry", "client metrics (KIP-714)"},
 }
 
 func subject(name string) string {

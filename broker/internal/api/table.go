@@ -37,6 +37,11 @@ var routes = table(map[kmsg.Key]route{
 	kmsg.DeleteTopics:     on(0, 6, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeTopic}, deleteTopics).everywhere(),
 	kmsg.CreatePartitions: on(0, 3, need{kmsg.ACLOperationAlter, kmsg.ACLResourceTypeTopic}, createPartitions).everywhere(),
 
+	kmsg.ElectLeaders:               on(0, 2, need{kmsg.ACLOperationAlter, kmsg.ACLResourceTypeCluster}, electLeaders).everywhere(),
+	kmsg.AlterPartitionAssignments:  on(0, 1, need{kmsg.ACLOperationAlter, kmsg.ACLResourceTypeCluster}, alterReassignments).everywhere(),
+	kmsg.ListPartitionReassignments: on(0, 0, need{kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeCluster}, listReassignments).everywhere(),
+
+	kmsg.ListConfigResources:     on(0, 1, need{kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeCluster}, listConfigResources),
 	kmsg.DescribeConfigs:         on(0, 4, need{kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeTopic}, describeConfigs).everywhere(),
 	kmsg.AlterConfigs:            on(0, 2, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, alterConfigs).everywhere(),
 	kmsg.IncrementalAlterConfigs: on(0, 1, need{kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeTopic}, incrementalAlterConfigs).everywhere(),
