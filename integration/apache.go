@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 )
 
@@ -46,19 +45,17 @@ func kcat(t testing.TB) string {
 // Apache is Apache Kafka as a process: the control. The script compat/apache/control
 // starts and ends it.
 type Apache struct {
-	dir     string
-	port    string
-	running bool
+	dir              string
+	port, controller string
+	running          bool
 }
 
 // NewApache returns a control on a fresh data directory, not started yet.
 func NewApache(t testing.TB) *Apache {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &Apache{dir: filepath.Join(t.TempDir(), "data"), port: port}
+	// Each free by itself: the one behind a free port may be a client's.
+	port, controller := freePorts(t)
+	a := &Apache{dir: filepath.Join(t.TempDir(), "data"), port: port, controller: controller}
 	t.Cleanup(func() {
 		if a.running {
 			a.Kill(t)
@@ -96,18 +93,28 @@ func (a *Apache) Kill(t testing.TB) {
 
 func (a *Apache) control(t testing.TB, args ...string) {
 	t.Helper()
-	port, err := strconv.Atoi(a.port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	controller := port + 1
-	if controller > 65535 {
-		controller = port - 1
-	}
 	cmd := exec.Command("../compat/apache/control", args...)
 	cmd.Env = append(os.Environ(), "APACHE_HOME="+apacheHome(), "APACHE_PORT="+a.port,
-		"APACHE_CONTROLLER_PORT="+strconv.Itoa(controller), "APACHE_DATA="+a.dir)
+		"APACHE_CONTROLLER_PORT="+a.controller, "APACHE_DATA="+a.dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
+}
+
+// freePorts returns two ports that nobody listens on, which are not the same one.
+func freePorts(t testing.TB) (string, string) {
+	t.Helper()
+	var ports [2]string
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // Not before the other has its own.
+		_, ports[i], err = net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ports[0], ports[1]
 }

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
 	removeBinary()
+	removeClasses()
 	os.Exit(code)
 }
 
