@@ -73,8 +73,16 @@ suite: build ## every scenario of the compatibility suite; BROKER=apache: strict
 franz-go: build ## franz-go's own test suite (BROKER as for suite)
 	compat/franz-go/run $(BROKER)
 
+.PHONY: confluent-kafka-go
+confluent-kafka-go: build ## confluent-kafka-go's own tests, both protocols of groups; needs cgo (BROKER as for suite)
+	compat/confluent-kafka-go/run $(BROKER)
+
+.PHONY: segmentio
+segmentio: build ## kafka-go's own tests, on localhost:9092 (BROKER=apache: the control)
+	compat/segmentio/run $(BROKER)
+
 .PHONY: nightly
-nightly: ## the long floors: lint, race, fuzz 5m each, power cuts, hostile input, LINES through every client, suite, franz-go, bench
+nightly: ## the long floors: lint, race, fuzz 5m each, power cuts, hostile input, LINES through every client, suites, bench
 	LINES=$(LINES) .ci/nightly
 
 .PHONY: apache-kafka

@@ -44,3 +44,23 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestJudgeExcluded: what the control is said to fail must have run there, and failed
+// or been skipped.
+func TestJudgeExcluded(t *testing.T) {
+	excluded := map[string]string{"TestA": "control", "TestB/part": "control", "TestC": "sasl"}
+	for name, tc := range map[string]struct {
+		results map[string]result
+		want    []string
+	}{
+		"none passes":     {map[string]result{"TestA": {action: "fail"}, "TestB/part": {action: "run"}}, nil},
+		"one passes":      {map[string]result{"TestA": {action: "skip"}, "TestB/part": {action: "pass"}}, []string{"TestB/part: passes on the control, and is excluded"}},
+		"one did not run": {map[string]result{"TestB/part": {action: "fail"}}, []string{"TestA: did not run"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judgeExcluded(tc.results, nil, excluded, false); !slices.Equal(got, tc.want) {
+				t.Errorf("wrong %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,13 +1,11 @@
-// Program franz-go judges a run of franz-go's own test suite against a broker.
+// Program judge judges a run of a client's own test suite against a broker.
 //
-// franz-go's client tests were written against Apache Kafka by people who know
-// nothing of this repository, which is what makes them worth running. It reads the
-// output of go test -json and holds it against two lists: every test in
-// tests.allow must have passed, and nothing in it may have been skipped that
-// tests.excluded does not name with a reason. The script "run" starts the suite.
-//
-// go.mod pins the suite's version: the tests are those of the module that the
-// blank import names.
+// Such tests were written against Apache Kafka by people who know nothing of this
+// repository, which is what makes them worth running. It reads the output of go test
+// -json and holds it against two lists in the working directory: every test in
+// tests.allow must have passed, and nothing may have been skipped that
+// tests.excluded does not name with a reason. The script "run" of each suite
+// (compat/franz-go, compat/confluent-kafka-go, compat/segmentio) starts it.
 package main
 
 import (
@@ -20,20 +18,24 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	_ "github.com/twmb/franz-go/pkg/kgo" // The suite, kept in go.mod.
 )
 
 func main() {
+	suite := flag.String("suite", "", "the name of the suite, for messages")
 	all := flag.Bool("all", false, "the broker has every feature: what tests.excluded names must pass too")
+	excluded := flag.Bool("excluded", false, "only what the control is said to fail ran, on the control: nothing of it may pass")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *all); err != nil {
-		fmt.Fprintln(os.Stderr, "franz-go:", err)
+	rules := judge
+	if *excluded {
+		rules = judgeExcluded
+	}
+	if err := run(os.Stdin, os.Stdout, *all, rules); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", *suite, err)
 		os.Exit(1)
 	}
 }
 
-func run(stream io.Reader, out io.Writer, all bool) error {
+func run(stream io.Reader, out io.Writer, all bool, judge rules) error {
 	allow, err := readList("tests.allow")
 	if err != nil {
 		return err
@@ -91,6 +93,27 @@ func read(stream io.Reader) (map[string]result, error) {
 	return results, in.Err()
 }
 
+// rules say what is wrong with results.
+type rules func(results map[string]result, allow, excluded map[string]string, all bool) []string
+
+// judgeExcluded wants each test that is excluded because the control does not pass it
+// not to have passed: an exclusion that the control gives no reason for is wrong.
+func judgeExcluded(results map[string]result, _, excluded map[string]string, _ bool) []string {
+	var wrong []string
+	for name, reason := range excluded {
+		if reason != "control" {
+			continue
+		}
+		if r, ok := results[name]; !ok {
+			wrong = append(wrong, name+": did not run")
+		} else if r.action == "pass" {
+			wrong = append(wrong, name+": passes on the control, and is excluded")
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
 // judge returns what is wrong with the results: an allowed test that did not pass,
 // or a skip that is not excluded. With all, excluded tests have to pass as well.
 func judge(results map[string]result, allow, excluded map[string]string, all bool) []string {
@@ -132,7 +155,10 @@ func mustRun(name string, excluded map[string]string) bool {
 }
 
 // reasons are the only ones that may exclude a test.
-var reasons = []string{"share-groups", "sasl", "control"}
+var reasons = []string{
+	"share-groups", "sasl", "acls", "scram", "quotas", "several-brokers",
+	"control", "suite", "race", "deviation",
+}
 
 // readList reads a list of tests, one a line: a name and, for an exclusion, its
 // reason. Empty lines and lines that begin with # are skipped.
