@@ -346,8 +346,10 @@ func (r *running) endpoints(srv *server.Server) ([]controllerEndpoint, error) {
 	return out, nil
 }
 
-// serve opens the client listeners and says so.
+// serve makes the topics that are to be there, opens the client listeners and
+// says so.
 func (r *running) serve(ctx context.Context) error {
+	r.createTopics(ctx)
 	for _, l := range r.settings.listeners {
 		if err := r.mu.server.Start(l.Name); err != nil {
 			return err

@@ -26,6 +26,12 @@ type Config struct {
 	// ClusterID is the id that an empty directory is formatted with, and that a
 	// formatted one must have. Empty takes what is there, or a random one.
 	ClusterID string
+	// KeepClusterID lets a formatted directory have another id than ClusterID,
+	// which then only formats, as in Kafka's images: that is warned about.
+	KeepClusterID bool
+	// Topics are made before clients are served, if they are not there. One that
+	// cannot be made is an error in the log and nothing else.
+	Topics []Topic
 
 	// FS is the file system of Dir. Default vfs.OS.
 	FS vfs.FS
@@ -47,4 +53,12 @@ type Config struct {
 	// Gatherer is what the admin listener serves at /metrics. Default: Metrics,
 	// if it is a Gatherer.
 	Gatherer prometheus.Gatherer
+}
+
+// Topic is a topic to make at the start.
+type Topic struct {
+	Name       string
+	Partitions int32             // 0 is num.partitions.
+	Replicas   int16             // 0 is default.replication.factor.
+	Configs    map[string]string // By Kafka's names of topic settings.
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -68,7 +69,11 @@ func openDirectory(cfg Config, s *settings, opts logstore.Options) (*logstore.St
 // owns checks that a formatted directory is this node's.
 func (s *settings) owns(cfg Config, meta logstore.Meta) error {
 	if cfg.ClusterID != "" && cfg.ClusterID != meta.ClusterID {
-		return &ForeignDirectoryError{s.dir, "cluster id", meta.ClusterID, cfg.ClusterID}
+		if !cfg.KeepClusterID {
+			return &ForeignDirectoryError{s.dir, "cluster id", meta.ClusterID, cfg.ClusterID}
+		}
+		cfg.Logger.Warn("the data directory keeps its cluster id", slog.String("dir", s.dir),
+			slog.String("cluster_id", meta.ClusterID), slog.String("asked", cfg.ClusterID))
 	}
 	if meta.NodeID != s.nodeID {
 		return &ForeignDirectoryError{s.dir, "node id", strconv.Itoa(int(meta.NodeID)), strconv.Itoa(int(s.nodeID))}

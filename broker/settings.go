@@ -106,11 +106,7 @@ func (s *settings) take(name, value string) error {
 
 // node reads who this node is.
 func (s *settings) node(c Config) error {
-	id := s.values.Int("node.id")
-	if id < 1 {
-		return &SettingError{"node.id", s.values("node.id"), "node ids begin at 1"}
-	}
-	s.nodeID = int32(id)
+	s.nodeID = int32(s.values.Int("node.id"))
 	s.rack = s.values("broker.rack")
 	s.admin = s.values(config.AdminListener)
 
@@ -160,6 +156,12 @@ func (s *settings) voters() error {
 
 // interBroker checks that the inter-broker listener is one that there is.
 func (s *settings) interBroker() error {
+	if p := s.values("security.inter.broker.protocol"); p != "PLAINTEXT" {
+		return &SettingError{
+			"security.inter.broker.protocol", p,
+			"this release serves PLAINTEXT only; encryption and authentication come later",
+		}
+	}
 	name := s.values("inter.broker.listener.name")
 	if name == "" {
 		return nil

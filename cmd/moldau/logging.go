@@ -22,16 +22,29 @@ type kafkaHandler struct {
 	out   io.Writer
 	mu    *sync.Mutex // Held over one Write; shared by the handlers made from this one.
 	level slog.Leveler
-	attrs string // Already formatted, each with a space in front.
+	kafka slog.Leveler // For loggers whose name begins with "kafka.".
+	attrs string       // Already formatted, each with a space in front.
 	name  string
 	group string
 }
 
 func newKafkaHandler(out io.Writer, level slog.Leveler) *kafkaHandler {
-	return &kafkaHandler{out: out, mu: &sync.Mutex{}, level: level}
+	return &kafkaHandler{out: out, mu: &sync.Mutex{}, level: level, kafka: level}
 }
 
-func (h *kafkaHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
+// newImageHandler is newKafkaHandler for the level that an image's variables set
+// for the root logger. In Kafka's images the loggers of kafka.* have levels of
+// their own, INFO at least, so the lines that harnesses wait for are there even
+// when the root says ERROR.
+func newImageHandler(out io.Writer, root slog.Level) *kafkaHandler {
+	h := newKafkaHandler(out, root)
+	h.kafka = min(root, slog.LevelInfo)
+	return h
+}
+
+func (h *kafkaHandler) Enabled(_ context.Context, l slog.Level) bool {
+	return l >= min(h.level.Level(), h.kafka.Level())
+}
 
 func (h *kafkaHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
@@ -46,6 +59,9 @@ func (h *kafkaHandler) Handle(_ context.Context, r slog.Record) error {
 		}
 		return true
 	})
+	if r.Level < h.levelOf(name) {
+		return nil
+	}
 	if name != "" {
 		b.WriteString(" (" + name + ")")
 	}
@@ -54,6 +70,13 @@ func (h *kafkaHandler) Handle(_ context.Context, r slog.Record) error {
 	defer h.mu.Unlock()
 	_, err := io.WriteString(h.out, b.String())
 	return err
+}
+
+func (h *kafkaHandler) levelOf(logger string) slog.Level {
+	if strings.HasPrefix(logger, "kafka.") {
+		return h.kafka.Level()
+	}
+	return h.level.Level()
 }
 
 func (h *kafkaHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

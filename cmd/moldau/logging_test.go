@@ -23,3 +23,21 @@ $`)
 		t.Errorf("wrote\n%s", &out)
 	}
 }
+
+// A root level chosen by a variable of an image leaves Kafka's own lines, which
+// harnesses wait for.
+func TestImageLevel(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(newImageHandler(&out, slog.LevelError))
+	log.Info("opened")
+	log.Warn("slow")
+	log.Error("broken")
+	log.Debug("beat", slog.String("logger", "kafka.server.X"))
+	log.Info("started", slog.String("logger", "kafka.server.X"))
+	want := regexp.MustCompile(`^\[[^\]]*\] ERROR broken
+\[[^\]]*\] INFO started \(kafka\.server\.X\)
+$`)
+	if !want.Match(out.Bytes()) {
+		t.Errorf("wrote\n%s", &out)
+	}
+}

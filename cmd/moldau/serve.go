@@ -12,18 +12,24 @@ import (
 
 	"github.com/moldau-broker/moldau/broker"
 	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/environment"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 	"github.com/moldau-broker/moldau/protocol/config"
 )
 
 // serveFlags are the command line of `moldau serve`.
 type serveFlags struct {
-	configFile string
-	dataDir    string
-	listen     string
-	set        []string
-	portFile   string
-	logLevel   string
+	configFile      string
+	fromEnvironment bool
+	writeConfig     string
+	dataDir         string
+	listen          string
+	set             []string
+	portFile        string
+	logLevel        string
+
+	warnings  []string // About the environment, for the log.
+	rootLevel bool     // The level is one that the environment set for the root.
 }
 
 // defaultDataDir holds the data of a broker that nobody configured.
@@ -36,12 +42,19 @@ func serveCommand() *cobra.Command {
 		Short: "Run a broker",
 		Long: "Run a broker until SIGTERM or SIGINT.\n\n" +
 			"Without flags it serves localhost:9092 and keeps its data in ./" + defaultDataDir + ";\n" +
-			"an empty data directory becomes a cluster of one node by itself.",
+			"an empty data directory becomes a cluster of one node by itself.\n\n" +
+			"--from-environment is for containers: it serves what the variables of the images\n" +
+			"apache/kafka, confluentinc/cp-kafka, bitnami/kafka or wurstmeister/kafka ask for, over\n" +
+			"a server.properties mounted where those images look for one, or over --config.\n" +
+			"`moldau environment` prints the settings that come of it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.configFile, "config", "", "a Kafka server.properties `file`")
+	flags.BoolVar(&f.fromEnvironment, "from-environment", false,
+		"take settings from KAFKA_ variables as Kafka's container images do (they win over the file)")
+	flags.StringVar(&f.writeConfig, "write-config", "", "write the settings to this `file`, for people to look at")
 	flags.StringVar(&f.dataDir, "data-dir", "", "the data `directory` (wins over log.dirs)")
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` to serve and to tell clients; port 0 takes a free one (wins over listeners)")
 	flags.StringArrayVar(&f.set, "set", nil, "a broker setting as `key=value` (wins over the file; may be repeated)")
@@ -51,15 +64,26 @@ func serveCommand() *cobra.Command {
 }
 
 func serve(ctx context.Context, f serveFlags) error {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)}
-	}
 	cfg, err := f.config()
 	if err != nil {
 		return err
 	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)}
+	}
 	cfg.Logger = slog.New(newKafkaHandler(os.Stdout, level))
+	if f.rootLevel {
+		cfg.Logger = slog.New(newImageHandler(os.Stdout, level))
+	}
+	for _, w := range f.warnings {
+		cfg.Logger.Warn(w) //nolint:sloglint // Each is a sentence of its own.
+	}
+	if f.writeConfig != "" {
+		if err := writeSettings(f.writeConfig, cfg.Settings); err != nil {
+			cfg.Logger.Warn("the settings were not written", slog.String("path", f.writeConfig), slog.Any("err", err))
+		}
+	}
 
 	b, err := broker.New(cfg)
 	if err != nil {
@@ -80,18 +104,21 @@ func serve(ctx context.Context, f serveFlags) error {
 	return <-done
 }
 
-// config reads the settings file and lays the flags over it.
-func (f serveFlags) config() (broker.Config, error) {
-	cfg := broker.Config{Dir: f.dataDir, Listen: f.listen, Settings: map[string]string{}}
-	if f.configFile != "" {
-		text, err := os.ReadFile(f.configFile)
-		if err != nil {
-			return cfg, fmt.Errorf("the settings file cannot be read: %w", err)
-		}
-		if cfg.Settings, err = config.ParseProperties(f.configFile, text); err != nil {
-			return cfg, err
-		}
+// config reads the settings file, lays the environment over it if that is asked
+// for, and the flags over both.
+func (f *serveFlags) config() (broker.Config, error) {
+	cfg := broker.Config{Settings: map[string]string{}}
+	var err error
+	switch {
+	case f.fromEnvironment:
+		err = f.environment(&cfg)
+	case f.configFile != "":
+		cfg.Settings, err = readSettings(f.configFile)
 	}
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Dir, cfg.Listen = f.dataDir, f.listen
 	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
@@ -103,6 +130,41 @@ func (f serveFlags) config() (broker.Config, error) {
 		cfg.Dir = defaultDataDir
 	}
 	return cfg, nil
+}
+
+// environment takes what the container's environment asks for.
+func (f *serveFlags) environment(cfg *broker.Config) error {
+	src, err := environment.OfContainer(f.configFile)
+	if err != nil {
+		return err
+	}
+	start, err := environment.Read(src)
+	if err != nil {
+		return err
+	}
+	cfg.Settings, cfg.Topics = start.Settings, start.Topics
+	// As in the images, the variable formats an empty directory and no more.
+	cfg.ClusterID, cfg.KeepClusterID = start.ClusterID, true
+	if start.LogLevel != "" {
+		f.logLevel, f.rootLevel = start.LogLevel, true
+	}
+	f.warnings = start.Warnings
+	return nil
+}
+
+func readSettings(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the settings file cannot be read: %w", err)
+	}
+	return config.ParseProperties(path, text)
+}
+
+// writeSettings writes a server.properties. The file is kept and its text
+// replaced: who runs as a stranger in a container may write to a file whose
+// directory he cannot change.
+func writeSettings(path string, settings map[string]string) error {
+	return os.WriteFile(path, config.FormatProperties(settings), 0o664)
 }
 
 // writePortFile writes the port of addr, a line, so that it appears at once or

@@ -153,6 +153,24 @@ func TestParseProperties(t *testing.T) {
 	}
 }
 
+func TestFormatProperties(t *testing.T) {
+	settings := map[string]string{
+		"plain": "1@a:9092,b", "empty": "", "a key: odd=#!": " led by a space, and = : # ! inside ",
+		"lines": "a\nb\r\tc\fd", "back\\slash": `C:\data\u0041`, "expanded": "${plain}",
+		"beyond": "Moldau – Česká, é, \x7f\x01",
+	}
+	got, err := config.ParseProperties("x", config.FormatProperties(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(settings, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := string(config.FormatProperties(map[string]string{"b": "x:=y", "a": "1"})), "a=1\nb=x:=y\n"; got != want {
+		t.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
 // FuzzParseProperties: any bytes give settings or an error, never a panic.
 func FuzzParseProperties(f *testing.F) {
 	f.Add([]byte("a=b\\\n c\nd:e\n"))
