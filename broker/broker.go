@@ -359,6 +359,7 @@ func (r *running) serve(ctx context.Context) error {
 		return err
 	}
 	r.await("")
+	r.introduce()
 	r.announce()
 	close(r.ready)
 	return nil

@@ -38,6 +38,7 @@ func (r *running) env(buffers *protocol.Pool) *api.Env {
 		NodeID: r.meta.NodeID, ClusterID: r.meta.ClusterID, Logger: r.log, Buffers: buffers,
 		Image:    r.control.image.Load,
 		Reached:  func(listener string) bool { return reached[listener] },
+		Misled:   (&misled{log: r.log, listeners: r.settings.listeners}).warn,
 		Settings: settings,
 		Layers:   layers,
 		Features: r.features,

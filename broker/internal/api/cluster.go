@@ -2,7 +2,9 @@ package api
 
 import (
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -60,6 +62,31 @@ func (e *Env) endpoint(c *Conn, b *controller.Broker) (host string, port int32, 
 		return ep.Host, int32(ep.Port), true
 	}
 	return "", 0, false
+}
+
+// noteMisled calls Misled if that is the case.
+func (e *Env) noteMisled(c *Conn, host string) {
+	if e.Misled == nil || !isLoopback(host) {
+		return
+	}
+	peer, _, ok := splitAddr(c.Peer)
+	if !ok || isLoopback(peer) {
+		return
+	}
+	// Who reached an address of his own machine reaches loopback too.
+	if local, _, ok := splitAddr(c.Local); ok && local == peer {
+		return
+	}
+	e.Misled(c, host)
+}
+
+// isLoopback says that a host is, by its name, the machine of whoever asks.
+func isLoopback(host string) bool {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // splitAddr takes a TCP address apart. An IPv6 zone is the peer's business.

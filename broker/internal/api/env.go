@@ -40,6 +40,10 @@ type Env struct {
 	// Reached says that clients of a listener are told the address that they
 	// themselves reached, because nobody set another.
 	Reached func(listener string) bool
+	// Misled, if not nil, is told when a client is given an address of loopback
+	// and did not come by loopback: unless something forwards its connections, it
+	// will look for the broker on its own machine.
+	Misled func(conn *Conn, host string)
 	// Settings are this broker's settings as they are now.
 	Settings func() config.Values
 	// Layers are the layers of this broker's settings, without any topic's.

@@ -26,6 +26,9 @@ func metadata(ctx context.Context, env *Env, call *Call, req *kmsg.MetadataReque
 		rb := kmsg.NewMetadataResponseBroker()
 		rb.NodeID, rb.Rack = b.ID, b.Rack
 		rb.Host, rb.Port, _ = env.endpoint(call.Conn, b)
+		if b.ID == env.NodeID {
+			env.noteMisled(call.Conn, rb.Host)
+		}
 		resp.Brokers = append(resp.Brokers, rb)
 	}
 	resp.ClusterID = kmsg.StringPtr(im.ClusterID)
