@@ -47,6 +47,10 @@ fuzz: ## every fuzz test for FUZZTIME (10s) each
 processes: ## the built binary as processes: real clients, kill -9, restarts
 	cd integration && $(GO) test -count=1 ./...
 
+.PHONY: image
+image: ## the container image, moldau:dev, and moldau:dev-scratch without a shell; needs an engine
+	image/build
+
 .PHONY: cross
 cross: ## compile for linux, darwin and windows on amd64 and arm64
 	.ci/cross

@@ -113,7 +113,7 @@ func (s *Server) Start(name string) error {
 	s.mu.started[name] = true
 	bound := s.mu.bound[name]
 	s.running.Go(func() { s.accept(l, bound) })
-	s.cfg.Logger.LogAttrs(s.ctx, slog.LevelInfo, "listener started",
+	s.cfg.Logger.LogAttrs(s.ctx, slog.LevelDebug, "listener started",
 		slog.String("listener", name), slog.String("protocol", l.Protocol), slog.Any("address", bound.Addr()))
 	return nil
 }
