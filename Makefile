@@ -51,6 +51,10 @@ processes: ## the built binary as processes: real clients, kill -9, restarts
 image: ## the container image, moldau:dev, and moldau:dev-scratch without a shell; needs an engine
 	image/build
 
+.PHONY: integration
+integration: ## the image in containers: Testcontainers, kills, restarts; starts an engine if none answers
+	.ci/docker integration/containers/run
+
 .PHONY: cross
 cross: ## compile for linux, darwin and windows on amd64 and arm64
 	.ci/cross

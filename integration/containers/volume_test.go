@@ -1,0 +1,86 @@
+package containers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// stopIn is how long a container may take to stop; after that the engine kills it.
+const stopIn = 10 * time.Second
+
+// Data outlives a kill, a stop and the container itself, on every place where users
+// of the images mount a volume.
+func TestVolume(t *testing.T) {
+	docker, err := testcontainers.NewDockerClientWithOpts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { docker.Close() })
+	for name, target := range map[string]string{
+		"apache and confluentinc": "/var/lib/kafka/data",
+		"bitnami":                 "/bitnami/kafka",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			volume, err := docker.VolumeCreate(ctx, client.VolumeCreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			onVolume := func() testcontainers.Container {
+				return run(t, testcontainers.WithWaitStrategy(wait.ForLog(ready).AsRegexp()),
+					testcontainers.WithEnv(map[string]string{"KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0"}),
+					testcontainers.WithHostConfigModifier(func(cfg *container.HostConfig) {
+						cfg.Mounts = []mount.Mount{{Type: mount.TypeVolume, Source: volume.Volume.Name, Target: target}}
+					}))
+			}
+			c := onVolume()
+			// The cleanups of containers run first.
+			addr := func() string { return inside(t, c) + ":9092" }
+			produce(t, addr(), "numbers", 0, 1000)
+
+			if _, err := docker.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := wait.ForExit().WaitUntilReady(ctx, c); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			consume(t, addr(), "numbers", 1000)
+			produce(t, addr(), "numbers", 1000, 1500)
+
+			timeout := stopIn
+			if err := c.Stop(ctx, &timeout); err != nil {
+				t.Fatal(err)
+			}
+			if state, err := c.State(ctx); err != nil || state.ExitCode != 0 {
+				t.Errorf("exit code %d (%v) after a stop, want 0:\n%s", state.ExitCode, err, logOf(t, c))
+			}
+			if err := c.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			produce(t, addr(), "numbers", 1500, 2000)
+			if err := c.Terminate(ctx); err != nil {
+				t.Fatal(err)
+			}
+
+			c = onVolume()
+			cl := addr()
+			consumeAs(t, cl, "numbers", "others", 2000)
+			produce(t, cl, "numbers", 2000, 2001)
+			if err := c.Terminate(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := docker.VolumeRemove(ctx, volume.Volume.Name, client.VolumeRemoveOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
