@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,16 @@ func TestModule(t *testing.T) {
 			}
 			produce(t, brokers[0], "numbers", 0, 100)
 			consume(t, brokers[0], "numbers", 100)
+
+			// The engine kills a container that does not end within ten seconds.
+			began = time.Now()
+			timeout := stopIn
+			if err := c.Stop(t.Context(), &timeout); err != nil {
+				t.Fatal(err)
+			}
+			if log := logOf(t, c); time.Since(began) >= stopIn || !strings.Contains(log, "broker stopped") {
+				t.Errorf("the broker did not stop by itself, in %v:\n%s", time.Since(began), log)
+			}
 		})
 	}
 }
