@@ -16,16 +16,19 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:]))
+	os.Exit(run(os.Args))
 }
 
 // run is main without the process: it returns the exit code (package cli says
-// which there are).
-func run(args []string) int {
+// which there are). Under the name of one of Kafka's tools the binary is that tool.
+func run(argv []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if name, args, ok := asTool(argv); ok {
+		return runTool(ctx, name, args)
+	}
 	cmd := rootCommand()
-	cmd.SetArgs(args)
+	cmd.SetArgs(argv[1:])
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "moldau:", err)
 		return cli.ExitCode(err)

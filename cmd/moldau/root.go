@@ -22,7 +22,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &cli.UsageError{Err: fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(serveCommand(), environmentCommand(), healthCommand(), initCommand(), versionCommand())
+	root.AddCommand(serveCommand(), environmentCommand(), healthCommand(), initCommand(), versionCommand(), toolCommand())
 	root.AddCommand(cli.Commands()...)
 	root.AddCommand(bench.Command())
 	return root

@@ -1,0 +1,320 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// toolSessions are files of command lines for Kafka's tools, which the tests of
+// package kafkatools play too.
+const toolSessions = "../cmd/moldau/internal/kafkatools/testdata/*.session"
+
+// TestKafkaTools plays the sessions twice, by Apache's tools and by the binary
+// under their names, each on a fresh broker of the same kind and configuration, and
+// compares line by line: standard output, exit code, and the first line of standard
+// error. What follows that line are Java's stack traces and the texts of help,
+// which are not ours.
+func TestKafkaTools(t *testing.T) {
+	java := newJavaTools(t)
+	files, err := filepath.Glob(toolSessions)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	ours := toolLinks(t)
+	brokers := map[string]func(t *testing.T) Broker{
+		"moldau": func(t *testing.T) Broker {
+			return NewMoldau(t, "--set", "group.initial.rebalance.delay.ms=0", "--set", "offsets.topic.num.partitions=4",
+				"--set", "transaction.state.log.num.partitions=4", "--set", "offsets.topic.replication.factor=1")
+		},
+		"apache": func(t *testing.T) Broker { return NewApache(t) },
+	}
+	for _, kind := range []string{"moldau", "apache"} {
+		t.Run(kind, func(t *testing.T) {
+			apaches := playSessions(t, brokers[kind](t), files, java.run)
+			own := playSessions(t, brokers[kind](t), files, func(t *testing.T, c call) (string, string, int) { return runOurs(t, ours, c) })
+			for _, file := range files {
+				t.Run(strings.TrimSuffix(filepath.Base(file), ".session"), func(t *testing.T) {
+					for i, line := range sessionLines(t, file) {
+						if apaches[file][i] != own[file][i] {
+							t.Errorf("%s\nApache's:\n%s\nours:\n%s", line.text, apaches[file][i], own[file][i])
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// playSessions plays the files one after the other on one broker and returns the
+// outcome of each line.
+func playSessions(t *testing.T, b Broker, files []string, run func(*testing.T, call) (stdout, stderr string, code int)) map[string][]string {
+	t.Helper()
+	b.Start(t)
+	outcomes := map[string][]string{}
+	for _, file := range files {
+		for _, line := range sessionLines(t, file) {
+			c := line.parse(t, b.Addr())
+			stdout, stderr, code := run(t, c)
+			outcomes[file] = append(outcomes[file], line.outcome(c, b.Addr(), stdout, stderr, code))
+			line.settle(t, b)
+		}
+	}
+	b.Stop(t)
+	return outcomes
+}
+
+// toolLinks makes a folder with the binary under the names of the tools.
+func toolLinks(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	bin := binaryPath(t)
+	help, err := exec.Command(bin, "tool", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, ok := strings.Cut(string(help), "Tools: ")
+	if !ok {
+		t.Fatalf("moldau tool names no tools:\n%s", help)
+	}
+	list, _, _ = strings.Cut(list, ".\n")
+	for name := range strings.SplitSeq(list, ", ") {
+		if err := os.Symlink(bin, filepath.Join(dir, name+".sh")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// toolLine is one command line of a session.
+type toolLine struct {
+	text string
+	// Marks at the end of the line, after " ## ": "any order" compares the lines of
+	// the output as a set, where Apache's order is that of a hash map; "own stderr"
+	// leaves standard error out, where what it says is random.
+	anyOrder, ownStderr bool
+	// gone is a topic whose end is waited for after the line ("gone NAME"): a broker of
+	// Apache's answers when the controller knows of it, and goes on listing it for a
+	// moment.
+	gone string
+}
+
+func sessionLines(t *testing.T, file string) []toolLine {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []toolLine
+	for text := range strings.Lines(string(content)) {
+		text = strings.TrimSpace(text)
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		text, marks, _ := strings.Cut(text, " ## ")
+		line := toolLine{text: text, anyOrder: strings.Contains(marks, "any order"), ownStderr: strings.Contains(marks, "own stderr")}
+		_, line.gone, _ = strings.Cut(marks, "gone ")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// call is one run of a tool: what goes in, and where.
+type call struct {
+	tool  string // Without .sh.
+	args  []string
+	stdin string
+	dir   string
+}
+
+// parse reads the line as a shell would: words, of which those in single quotes stay
+// whole, $B and $SHORT, and in front of a pipe printf with its escapes.
+func (l toolLine) parse(t *testing.T, addr string) call {
+	t.Helper()
+	c := call{dir: t.TempDir()}
+	short := filepath.Join(c.dir, "short.properties")
+	if err := os.WriteFile(short, []byte("default.api.timeout.ms=1500\nrequest.timeout.ms=1000\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text := l.text
+	if input, rest, ok := strings.Cut(text, " | "); ok {
+		quoted := strings.Trim(strings.TrimPrefix(input, "printf "), "'")
+		c.stdin = strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(quoted)
+		text = rest
+	}
+	vars := strings.NewReplacer("$B", addr, "$SHORT", short, "$DIR", c.dir)
+	var words []string
+	for i, piece := range strings.Split(text, "'") {
+		if i%2 == 1 {
+			words = append(words, vars.Replace(piece))
+			continue
+		}
+		for word := range strings.FieldsSeq(piece) {
+			words = append(words, vars.Replace(word))
+		}
+	}
+	c.tool, c.args = strings.TrimSuffix(words[0], ".sh"), words[1:]
+	return c
+}
+
+// outcome is what is compared of a call.
+func (l toolLine) outcome(c call, addr, stdout, stderr string, code int) string {
+	clean := func(s string) string { return normalizeTool(s, addr, c.dir) }
+	out := strings.Split(clean(stdout), "\n")
+	if l.anyOrder {
+		slices.Sort(out)
+	}
+	first := ""
+	if !l.ownStderr {
+		first, _, _ = strings.Cut(clean(stderr), "\n")
+	}
+	return fmt.Sprintf("%s\nexit %d\nstderr %s", strings.Join(out, "\n"), code, first)
+}
+
+// settle waits for what the line has begun.
+func (l toolLine) settle(t *testing.T, b Broker) {
+	t.Helper()
+	if l.gone == "" {
+		return
+	}
+	adm := admin(t, b.Addr())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := until(ctx, "the end of "+l.gone, func() bool {
+		topics, err := adm.ListTopics(ctx)
+		return err == nil && !topics.Has(l.gone)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runOurs runs the binary under the tool's name.
+func runOurs(t *testing.T, bin string, c call) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, c.tool+".sh"), c.args...)
+	cmd.Dir, cmd.Stdin = c.dir, strings.NewReader(c.stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		x, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		code = x.ExitCode()
+	}
+	return out.String(), errs.String(), code
+}
+
+// javaTools is a JVM that runs Apache's tools one after the other.
+type javaTools struct {
+	in      io.Writer
+	answers *bufio.Scanner
+	classes map[string]string
+}
+
+// newJavaTools starts the JVM, which ends with the test.
+func newJavaTools(t *testing.T) *javaTools {
+	t.Helper()
+	apacheTool(t, "kafka-topics")
+	j := &javaTools{classes: map[string]string{}}
+	scripts, err := filepath.Glob(filepath.Join(apacheHome(), "bin", "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := toolClass.FindSubmatch(text); m != nil {
+			j.classes[strings.TrimSuffix(filepath.Base(script), ".sh")] = string(m[1])
+		}
+	}
+	cmd := exec.Command("nice", "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dlog4j2.configurationFile="+filepath.Join(apacheHome(), "bin", "log4j2-tools.properties"),
+		"-cp", filepath.Join(apacheHome(), "libs", "*"), "testdata/ToolRunner.java")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the JVM of the tools: %v", err)
+		}
+	})
+	j.in, j.answers = in, bufio.NewScanner(out)
+	return j
+}
+
+func (j *javaTools) run(t *testing.T, c call) (stdout, stderr string, code int) {
+	t.Helper()
+	class, ok := j.classes[c.tool]
+	if !ok {
+		t.Fatalf("Apache's tools have no %s", c.tool)
+	}
+	input := filepath.Join(c.dir, "in")
+	if err := os.WriteFile(input, []byte(c.stdin), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fields := append([]string{c.dir, class, input}, c.args...)
+	if _, err := fmt.Fprintln(j.in, strings.Join(fields, "\x01")); err != nil {
+		t.Fatal(err)
+	}
+	if !j.answers.Scan() {
+		t.Fatalf("the JVM of the tools ended over %s %v", c.tool, c.args)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(c.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	code, err := strconv.Atoi(read("code"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read("out"), read("err"), code
+}
+
+var (
+	toolTime  = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
+	toolClass = regexp.MustCompile(`libs/\*" ([\w.]+) "\$@"`)
+	toolAdmin = regexp.MustCompile(`adminclient-\d+`)
+	toolID    = regexp.MustCompile(`\b[A-Za-z0-9_-]{22}\b`)
+)
+
+// normalizeTool replaces what differs from run to run.
+func normalizeTool(s, addr, dir string) string {
+	s = strings.ReplaceAll(s, addr, "HOST:PORT")
+	s = strings.ReplaceAll(s, dir, "DIR")
+	s = toolAdmin.ReplaceAllString(s, "adminclient-N") // Counted by the JVM.
+	s = toolTime.ReplaceAllString(s, "[TIME]")
+	return toolID.ReplaceAllStringFunc(s, func(id string) string {
+		if strings.ContainsAny(id, "0123456789") || strings.ToLower(id) != id && !strings.Contains(id, "Exception") {
+			return "ID"
+		}
+		return id
+	})
+}
