@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,9 @@ import (
 
 // toolSessions are files of command lines for Kafka's tools, which the tests of
 // package kafkatools play too.
-const toolSessions = "../cmd/moldau/internal/kafkatools/testdata/*.session"
+const toolSessions = "../cmd/moldau/internal/kafkatools/testdata/"
+
+var sessionNames = flag.String("sessions", "*", "which sessions of command lines TestKafkaTools plays, a pattern")
 
 // TestKafkaTools plays the sessions twice, by Apache's tools and by the binary
 // under their names, each on a fresh broker of the same kind and configuration, and
@@ -29,7 +32,7 @@ const toolSessions = "../cmd/moldau/internal/kafkatools/testdata/*.session"
 // which are not ours.
 func TestKafkaTools(t *testing.T) {
 	java := newJavaTools(t)
-	files, err := filepath.Glob(toolSessions)
+	files, err := filepath.Glob(toolSessions + *sessionNames + ".session")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sessions: %v", err)
 	}
@@ -49,7 +52,7 @@ func TestKafkaTools(t *testing.T) {
 				t.Run(strings.TrimSuffix(filepath.Base(file), ".session"), func(t *testing.T) {
 					for i, line := range sessionLines(t, file) {
 						if apaches[file][i] != own[file][i] {
-							t.Errorf("%s\nApache's:\n%s\nours:\n%s", line.text, apaches[file][i], own[file][i])
+							t.Errorf("%s\n%s", line.text, differing(apaches[file][i], own[file][i]))
 						}
 					}
 				})
@@ -65,8 +68,9 @@ func playSessions(t *testing.T, b Broker, files []string, run func(*testing.T, c
 	b.Start(t)
 	outcomes := map[string][]string{}
 	for _, file := range files {
+		dir := sessionDir(t)
 		for _, line := range sessionLines(t, file) {
-			c := line.parse(t, b.Addr())
+			c := line.parse(b.Addr(), dir)
 			stdout, stderr, code := run(t, c)
 			outcomes[file] = append(outcomes[file], line.outcome(c, b.Addr(), stdout, stderr, code))
 			line.settle(t, b)
@@ -131,6 +135,25 @@ func sessionLines(t *testing.T, file string) []toolLine {
 	return lines
 }
 
+// sessionDir makes the folder that a session calls $DIR, and the files in it.
+func sessionDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	node := "process.roles=broker,controller\nlisteners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n" +
+		"controller.listener.names=CONTROLLER\nlog.dirs=" + filepath.ToSlash(dir) + "/node\n"
+	for name, content := range map[string]string{
+		"short.properties":     "default.api.timeout.ms=1500\nrequest.timeout.ms=1000\n",
+		"node.properties":      node + "node.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n",
+		"no-node.properties":   node + "controller.quorum.voters=1@127.0.0.1:9093\n",
+		"no-voters.properties": node + "node.id=1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // call is one run of a tool: what goes in, and where.
 type call struct {
 	tool  string // Without .sh.
@@ -141,20 +164,15 @@ type call struct {
 
 // parse reads the line as a shell would: words, of which those in single quotes stay
 // whole, $B and $SHORT, and in front of a pipe printf with its escapes.
-func (l toolLine) parse(t *testing.T, addr string) call {
-	t.Helper()
-	c := call{dir: t.TempDir()}
-	short := filepath.Join(c.dir, "short.properties")
-	if err := os.WriteFile(short, []byte("default.api.timeout.ms=1500\nrequest.timeout.ms=1000\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+func (l toolLine) parse(addr, dir string) call {
+	c := call{dir: dir}
 	text := l.text
 	if input, rest, ok := strings.Cut(text, " | "); ok {
 		quoted := strings.Trim(strings.TrimPrefix(input, "printf "), "'")
 		c.stdin = strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(quoted)
 		text = rest
 	}
-	vars := strings.NewReplacer("$B", addr, "$SHORT", short, "$DIR", c.dir)
+	vars := strings.NewReplacer("$B", addr, "$QUIET", "2500", "$SHORT", filepath.Join(dir, "short.properties"), "$DIR", c.dir)
 	var words []string
 	for i, piece := range strings.Split(text, "'") {
 		if i%2 == 1 {
@@ -301,20 +319,47 @@ func (j *javaTools) run(t *testing.T, c call) (stdout, stderr string, code int) 
 var (
 	toolTime  = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
 	toolClass = regexp.MustCompile(`libs/\*" ([\w.]+) "\$@"`)
-	toolAdmin = regexp.MustCompile(`adminclient-\d+`)
-	toolID    = regexp.MustCompile(`\b[A-Za-z0-9_-]{22}\b`)
+	toolAdmin = regexp.MustCompile(`(admin|adminclient)-\d+`)
+	// Which features a new cluster has is the broker's business.
+	toolFeatures = regexp.MustCompile(`records=\[.*\], metadataVersionLevel`)
+	toolID       = regexp.MustCompile(`\b[A-Za-z0-9_-]{22}\b`)
 )
 
 // normalizeTool replaces what differs from run to run.
 func normalizeTool(s, addr, dir string) string {
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
-	s = toolAdmin.ReplaceAllString(s, "adminclient-N") // Counted by the JVM.
+	s = toolAdmin.ReplaceAllString(s, "$1-N") // Counted by the JVM.
+	s = toolFeatures.ReplaceAllString(s, "records=[], metadataVersionLevel")
 	s = toolTime.ReplaceAllString(s, "[TIME]")
-	return toolID.ReplaceAllStringFunc(s, func(id string) string {
-		if strings.ContainsAny(id, "0123456789") || strings.ToLower(id) != id && !strings.Contains(id, "Exception") {
-			return "ID"
+	var out strings.Builder
+	last := 0
+	for _, at := range toolID.FindAllStringIndex(s, -1) {
+		out.WriteString(s[last:at[0]])
+		last = at[1]
+		if strings.HasPrefix(s[last:], "(") { // A request's name of that length.
+			out.WriteString(s[at[0]:last])
+		} else {
+			out.WriteString("ID")
 		}
-		return id
-	})
+	}
+	return out.String() + s[last:]
+}
+
+// differing are the lines that two outcomes do not have in common.
+func differing(a, b string) string {
+	var out strings.Builder
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range max(len(x), len(y)) {
+		at := func(lines []string) string {
+			if i < len(lines) {
+				return lines[i]
+			}
+			return "(no line)"
+		}
+		if at(x) != at(y) {
+			fmt.Fprintf(&out, "  line %d\n    theirs %q\n    ours   %q\n", i+1, at(x), at(y))
+		}
+	}
+	return out.String()
 }

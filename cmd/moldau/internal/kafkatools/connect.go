@@ -25,7 +25,6 @@ const (
 	apiTimeout       = 60 * time.Second // default.api.timeout.ms
 	reconnectBackoff = 50 * time.Millisecond
 	reconnectAtMost  = time.Second
-	noAdminClient    = "Failed to create new KafkaAdminClient"
 )
 
 // properties are a client's settings by Kafka's names.
@@ -170,7 +169,7 @@ func (e *Env) seeds(ctx context.Context, servers string) ([]string, error) {
 		}
 		m := serverPattern.FindStringSubmatch(server)
 		if m == nil {
-			return nil, clientNotCreated()
+			return nil, badServers("Invalid url in bootstrap.servers: " + server)
 		}
 		if _, err := net.DefaultResolver.LookupHost(ctx, m[1]); err != nil {
 			e.log("WARN", "org.apache.kafka.clients.ClientUtils",
@@ -180,14 +179,27 @@ func (e *Env) seeds(ctx context.Context, servers string) ([]string, error) {
 		seeds = append(seeds, net.JoinHostPort(m[1], m[2]))
 	}
 	if len(seeds) == 0 {
-		return nil, clientNotCreated()
+		return nil, badServers("No resolvable bootstrap urls given in bootstrap.servers")
 	}
 	return seeds, nil
 }
 
-func clientNotCreated() error {
-	return &failure{"org.apache.kafka.common.KafkaException", noAdminClient}
+func badServers(message string) error {
+	return &failure{"org.apache.kafka.common.config.ConfigException", message}
 }
+
+// notCreated says of an error with the settings of a client which client there is
+// not: Kafka's tools print that and leave the reason to the stack trace.
+func notCreated(client string) error {
+	return &failure{"org.apache.kafka.common.KafkaException", client}
+}
+
+// What notCreated says of the three kinds of clients.
+const (
+	noAdminClient = "Failed to create new KafkaAdminClient"
+	noProducer    = "Failed to construct kafka producer"
+	noConsumer    = "Failed to construct kafka consumer"
+)
 
 // ask sends one request to any broker, or the one that it is for, and returns the
 // answer.

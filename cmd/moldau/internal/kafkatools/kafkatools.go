@@ -39,7 +39,19 @@ type tool func(ctx context.Context, e *Env, args []string) error
 
 // tools are all of them, by the name that Kafka's distribution gives them.
 var tools = map[string]tool{
-	"kafka-topics": topics,
+	"cub":                       cub,
+	"kafka-broker-api-versions": apiVersions,
+	"kafka-console-consumer":    consoleConsumer,
+	"kafka-console-producer":    consoleProducer,
+	"kafka-get-offsets":         getOffsets,
+	"kafka-server-start":        serverStart,
+	"kafka-server-stop":         serverStop,
+	"kafka-storage":             storage,
+	"kafka-topics":              topics,
+	"nc":                        netcat,
+	"ub":                        ub,
+	"zookeeper-server-start":    noZooKeeper,
+	"zookeeper-server-stop":     noZooKeeper,
 }
 
 // Names are the tools that there are.

@@ -20,14 +20,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestSessions plays testdata/*.session and compares what is printed with golden
 // files. That Kafka's own tools print the same is tested in the module integration,
-// with the same sessions.
+// with the same sessions. Commands of others are in testdata/*.commands.
 func TestSessions(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.session")
+	files, err := filepath.Glob("testdata/*.[sc]*[sn]")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sessions: %v", err)
 	}
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".session")
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
 		t.Run(name, func(t *testing.T) { playSession(t, name, file) })
 	}
 }
@@ -39,12 +39,12 @@ func playSession(t *testing.T, name, file string) {
 	}
 	addr := brokertest.Start(t, brokertest.Config("group.initial.rebalance.delay.ms=0")).Addr()
 	var got strings.Builder
+	dir := sessionDir(t)
 	for line := range strings.Lines(string(content)) {
 		line, marks, _ := strings.Cut(strings.TrimSpace(line), " ## ")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		dir := t.TempDir()
 		tool, args, stdin := parseLine(t, line, addr, dir)
 		var out, errs bytes.Buffer
 		code := Run(t.Context(), &Env{In: strings.NewReader(stdin), Out: &out, Err: &errs}, Name(tool), args)
@@ -84,19 +84,35 @@ func playSession(t *testing.T, name, file string) {
 	}
 }
 
+// sessionDir makes the folder that a session calls $DIR, and the files in it.
+func sessionDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	node := "process.roles=broker,controller\nlisteners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n" +
+		"controller.listener.names=CONTROLLER\nlog.dirs=" + filepath.ToSlash(dir) + "/node\n"
+	for name, content := range map[string]string{
+		"short.properties":     "default.api.timeout.ms=200\nrequest.timeout.ms=100\n",
+		"node.properties":      node + "node.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n",
+		"no-node.properties":   node + "controller.quorum.voters=1@127.0.0.1:9093\n",
+		"no-voters.properties": node + "node.id=1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // parseLine reads a line of a session: words, of which those in single quotes stay
 // whole, and printf in front of a pipe.
 func parseLine(t *testing.T, line, addr, dir string) (tool string, args []string, stdin string) {
 	t.Helper()
-	short := filepath.Join(dir, "short.properties")
-	if err := os.WriteFile(short, []byte("default.api.timeout.ms=200\nrequest.timeout.ms=100\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	if input, rest, ok := strings.Cut(line, " | "); ok {
 		quoted := strings.Trim(strings.TrimPrefix(input, "printf "), "'")
 		stdin, line = strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(quoted), rest
 	}
-	vars := strings.NewReplacer("$B", addr, "$SHORT", short, "$DIR", dir)
+	host, port, _ := strings.Cut(addr, ":")
+	vars := strings.NewReplacer("$B", addr, "$QUIET", "150", "$HOST", host, "$PORT", port, "$SHORT", filepath.Join(dir, "short.properties"), "$DIR", dir)
 	var words []string
 	for i, piece := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -112,7 +128,7 @@ func parseLine(t *testing.T, line, addr, dir string) (tool string, args []string
 
 var (
 	timestamp = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
-	id        = regexp.MustCompile(`TopicId: [A-Za-z0-9_-]{22}`)
+	id        = regexp.MustCompile(`(TopicId: |directory.id=|(?m:^))[A-Za-z0-9_-]{22}((?m:$)|[\t,])`)
 )
 
 // normalize replaces what differs from run to run.
@@ -120,5 +136,5 @@ func normalize(s, addr, dir string) string {
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
 	s = timestamp.ReplaceAllString(s, "[TIME]")
-	return id.ReplaceAllString(s, "TopicId: ID")
+	return id.ReplaceAllString(s, "${1}ID${2}")
 }

@@ -71,7 +71,7 @@ func topics(ctx context.Context, e *Env, args []string) error {
 		servers: o.str("bootstrap-server"), settings: settings, clientID: "adminclient-1",
 	}}
 	if _, err := e.seeds(ctx, t.connection.servers); err != nil {
-		return e.complain(err)
+		return e.complain(notCreated(noAdminClient))
 	}
 	if err := t.run(ctx); err != nil {
 		f := thrown(err)
