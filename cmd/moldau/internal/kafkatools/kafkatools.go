@@ -41,8 +41,10 @@ type tool func(ctx context.Context, e *Env, args []string) error
 var tools = map[string]tool{
 	"cub":                       cub,
 	"kafka-broker-api-versions": apiVersions,
+	"kafka-configs":             configs,
 	"kafka-console-consumer":    consoleConsumer,
 	"kafka-console-producer":    consoleProducer,
+	"kafka-consumer-groups":     consumerGroups,
 	"kafka-get-offsets":         getOffsets,
 	"kafka-server-start":        serverStart,
 	"kafka-server-stop":         serverStop,
