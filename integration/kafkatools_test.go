@@ -146,6 +146,9 @@ func sessionDir(t *testing.T) string {
 		"node.properties":      node + "node.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n",
 		"no-node.properties":   node + "controller.quorum.voters=1@127.0.0.1:9093\n",
 		"no-voters.properties": node + "node.id=1\n",
+		"delete.json":          `{"partitions": [{"topic": "emptied", "partition": 0, "offset": 2}], "version": 1}`,
+		"delete-twice.json": `{"partitions": [{"topic": "emptied", "partition": 0, "offset": 2},
+			{"topic": "emptied", "partition": 0, "offset": 3}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -317,9 +320,13 @@ func (j *javaTools) run(t *testing.T, c call) (stdout, stderr string, code int) 
 }
 
 var (
-	toolTime  = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
-	toolClass = regexp.MustCompile(`libs/\*" ([\w.]+) "\$@"`)
-	toolAdmin = regexp.MustCompile(`(admin|adminclient)-\d+`)
+	toolTime = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
+	// How long the metadata log is, and when who has read it.
+	toolQuorum     = regexp.MustCompile(`((?:HighWatermark|LeaderEpoch): +|(?m:^1) +\t\S+\t)\d+ *`)
+	toolAgo        = regexp.MustCompile(`\b(\d{13}|\d+ ms ago) +|Last(Fetch|CaughtUp)Timestamp *|LogEndOffset *`)
+	toolController = regexp.MustCompile(`CONTROLLER://127.0.0.1:\d+`)
+	toolClass      = regexp.MustCompile(`libs/\*" ([\w.]+) "\$@"`)
+	toolAdmin      = regexp.MustCompile(`(admin|adminclient)-\d+`)
 	// Which features a new cluster has is the broker's business.
 	toolFeatures = regexp.MustCompile(`records=\[.*\], metadataVersionLevel`)
 	toolID       = regexp.MustCompile(`\b[A-Za-z0-9_-]{22}\b`)
@@ -327,6 +334,9 @@ var (
 
 // normalizeTool replaces what differs from run to run.
 func normalizeTool(s, addr, dir string) string {
+	s = toolQuorum.ReplaceAllString(s, "${1}N")
+	s = toolController.ReplaceAllString(s, "CONTROLLER://HOST:PORT")
+	s = toolAgo.ReplaceAllString(s, "T")
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
 	s = toolAdmin.ReplaceAllString(s, "$1-N") // Counted by the JVM.

@@ -328,8 +328,13 @@ func (t *groupTool) delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resps, err := t.cl.DeleteGroups(ctx, names...)
-	if err != nil {
+	var resps kadm.DeleteGroupResponses
+	if err := t.whenCoordinated(ctx, func() (err error) {
+		if resps, err = t.cl.DeleteGroups(ctx, names...); err == nil && len(names) == 1 {
+			err = resps[names[0]].Err
+		}
+		return err
+	}); err != nil && len(resps) == 0 {
 		return err
 	}
 	var done []string
@@ -373,7 +378,11 @@ func (t *groupTool) deleteOffsets(ctx context.Context) error {
 	for _, p := range partitions {
 		set.Add(p.Topic, p.Partition)
 	}
-	resps, top := t.cl.DeleteOffsets(ctx, group, set)
+	var resps kadm.DeleteOffsetsResponses
+	top := t.whenCoordinated(ctx, func() (err error) {
+		resps, err = t.cl.DeleteOffsets(ctx, group, set)
+		return err
+	})
 	for _, p := range partitions {
 		err := top
 		if top == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -31,7 +32,36 @@ type groupMember struct {
 
 // describedGroups asks for the groups that the options name, by the consumer
 // protocol first and of the rest by the classic one.
-func (t *groupTool) describedGroups(ctx context.Context, names []string) ([]groupInfo, error) {
+func (t *groupTool) describedGroups(ctx context.Context, names []string) (found []groupInfo, err error) {
+	err = t.whenCoordinated(ctx, func() error {
+		found, err = t.describeOnce(ctx, names)
+		return err
+	})
+	return found, err
+}
+
+// whenCoordinated calls f again while the coordinator of a group is not there yet,
+// as Kafka's client does: a new cluster makes the topic of the groups when it is
+// first asked for one.
+func (t *groupTool) whenCoordinated(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, t.cl.timeout)
+	defer cancel()
+	for {
+		err := f()
+		if err == nil || !slices.Contains(coordinatorMoves, strings.TrimPrefix(thrown(err).class, errorsPackage)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond): // retry.backoff.ms
+		}
+	}
+}
+
+var coordinatorMoves = []string{"CoordinatorNotAvailableException", "CoordinatorLoadInProgressException", "NotCoordinatorException"}
+
+func (t *groupTool) describeOnce(ctx context.Context, names []string) ([]groupInfo, error) {
 	modern, err := t.cl.DescribeConsumerGroups(ctx, names...)
 	if err != nil && len(modern) == 0 {
 		modern = nil // An older broker.

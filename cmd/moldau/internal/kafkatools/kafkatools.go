@@ -45,6 +45,8 @@ var tools = map[string]tool{
 	"kafka-console-consumer":    consoleConsumer,
 	"kafka-console-producer":    consoleProducer,
 	"kafka-consumer-groups":     consumerGroups,
+	"kafka-delete-records":      deleteRecords,
+	"kafka-metadata-quorum":     metadataQuorum,
 	"kafka-get-offsets":         getOffsets,
 	"kafka-server-start":        serverStart,
 	"kafka-server-stop":         serverStop,

@@ -95,6 +95,9 @@ func sessionDir(t *testing.T) string {
 		"node.properties":      node + "node.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n",
 		"no-node.properties":   node + "controller.quorum.voters=1@127.0.0.1:9093\n",
 		"no-voters.properties": node + "node.id=1\n",
+		"delete.json":          `{"partitions": [{"topic": "emptied", "partition": 0, "offset": 2}], "version": 1}`,
+		"delete-twice.json": `{"partitions": [{"topic": "emptied", "partition": 0, "offset": 2},
+			{"topic": "emptied", "partition": 0, "offset": 3}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -128,11 +131,16 @@ func parseLine(t *testing.T, line, addr, dir string) (tool string, args []string
 
 var (
 	timestamp = regexp.MustCompile(`\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
-	id        = regexp.MustCompile(`(TopicId: |directory.id=|(?m:^))[A-Za-z0-9_-]{22}((?m:$)|[\t,])`)
+	// How long the metadata log is, and when who has read it.
+	quorum = regexp.MustCompile(`((?:HighWatermark|LeaderEpoch|ClusterId): +|"directoryId": |(?m:^1 +\t\S+\t))(\S{20,}|\d+ *)`)
+	ago    = regexp.MustCompile(`\b(\d{13}|\d+ ms ago) +|Last(Fetch|CaughtUp)Timestamp *|LogEndOffset *|\bT?[A-Za-z0-9_-]{22}\t`)
+	id     = regexp.MustCompile(`(TopicId: |directory.id=|(?m:^))[A-Za-z0-9_-]{22}((?m:$)|[\t,])`)
 )
 
 // normalize replaces what differs from run to run.
 func normalize(s, addr, dir string) string {
+	s = quorum.ReplaceAllString(s, "${1}N")
+	s = ago.ReplaceAllString(s, "T")
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
 	s = timestamp.ReplaceAllString(s, "[TIME]")
