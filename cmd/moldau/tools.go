@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/cli"
 	"github.com/moldau-broker/moldau/cmd/moldau/internal/kafkatools"
 )
 
@@ -24,8 +26,13 @@ func toolCommand() *cobra.Command {
 			"as over a symbolic link.\n\nTools: " + strings.Join(names, ", ") + ".",
 		DisableFlagParsing: true,
 		ValidArgs:          names,
-		// run sees these before cobra does; only help comes here.
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// run sees the tools before cobra does; only help and wrong names come here.
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] != "--help" && args[0] != "-h" {
+				return &cli.UsageError{Err: fmt.Errorf("moldau has no tool %q; see moldau tool --help", args[0])}
+			}
+			return cmd.Help()
+		},
 	}
 }
 
