@@ -17,6 +17,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // toolSessions are files of command lines for Kafka's tools, which the tests of
@@ -113,6 +116,9 @@ type toolLine struct {
 	// Apache's answers when the controller knows of it, and goes on listing it for a
 	// moment.
 	gone string
+	// set is a setting that is waited for likewise ("set KIND NAME KEY VALUE"): KIND
+	// is topic or broker, "-" the name of all brokers and the value of what is not set.
+	set []string
 }
 
 func sessionLines(t *testing.T, file string) []toolLine {
@@ -130,6 +136,9 @@ func sessionLines(t *testing.T, file string) []toolLine {
 		text, marks, _ := strings.Cut(text, " ## ")
 		line := toolLine{text: text, anyOrder: strings.Contains(marks, "any order"), ownStderr: strings.Contains(marks, "own stderr")}
 		_, line.gone, _ = strings.Cut(marks, "gone ")
+		if _, set, ok := strings.Cut(marks, "set "); ok {
+			line.set = strings.Fields(set)
+		}
 		lines = append(lines, line)
 	}
 	return lines
@@ -207,18 +216,52 @@ func (l toolLine) outcome(c call, addr, stdout, stderr string, code int) string 
 // settle waits for what the line has begun.
 func (l toolLine) settle(t *testing.T, b Broker) {
 	t.Helper()
-	if l.gone == "" {
+	if l.gone == "" && l.set == nil {
 		return
 	}
 	adm := admin(t, b.Addr())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := until(ctx, "the end of "+l.gone, func() bool {
+	if err := until(ctx, "the effect of "+l.text, func() bool {
+		if l.set != nil {
+			return isSet(ctx, adm, l.set[0], l.set[1], l.set[2], l.set[3])
+		}
 		topics, err := adm.ListTopics(ctx)
 		return err == nil && !topics.Has(l.gone)
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// isSet says whether the broker answers with a setting.
+func isSet(ctx context.Context, adm *kadm.Client, kind, name, key, value string) bool {
+	var found kadm.ResourceConfigs
+	var err error
+	source := kmsg.ConfigSourceDynamicTopicConfig
+	switch {
+	case kind == "topic":
+		found, err = adm.DescribeTopicConfigs(ctx, name)
+	case name == "-":
+		source = kmsg.ConfigSourceDynamicDefaultBrokerConfig
+		found, err = adm.DescribeBrokerConfigs(ctx)
+	default:
+		source = kmsg.ConfigSourceDynamicBrokerConfig
+		id, cerr := strconv.ParseInt(name, 10, 32)
+		if cerr != nil {
+			return false
+		}
+		found, err = adm.DescribeBrokerConfigs(ctx, int32(id))
+	}
+	if err != nil || len(found) != 1 || found[0].Err != nil {
+		return false
+	}
+	now := "-"
+	for _, c := range found[0].Configs {
+		if c.Key == key && c.Source == source {
+			now = c.MaybeValue()
+		}
+	}
+	return now == value
 }
 
 // runOurs runs the binary under the tool's name.
