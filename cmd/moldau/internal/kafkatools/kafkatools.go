@@ -34,7 +34,7 @@ type Env struct {
 }
 
 // tool is one of Kafka's tools: it prints what its namesake prints, and returns
-// nil or an error that failed turns into the exit code.
+// nil or an error that Run turns into the exit code.
 type tool func(ctx context.Context, e *Env, args []string) error
 
 // tools are all of them, by the name that Kafka's distribution gives them.

@@ -220,7 +220,7 @@ func producerClient(s properties) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.ProducerBatchCompression(codec), kgo.AllowAutoTopicCreation(), kgo.ClientID(id), kgo.MaxBufferedRecords(100_000),
 		// Standard input is read in pieces: what is there goes out at once.
-		kgo.ProducerLinger(0), kgo.UnknownTopicRetries(20),
+		kgo.ProducerLinger(0), kgo.UnknownTopicRetries(20), kgo.RecordDeliveryTimeout(s.millis("delivery.timeout.ms", 2*time.Minute)),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 	}
 	switch s["acks"] {
