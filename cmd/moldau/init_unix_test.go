@@ -13,7 +13,7 @@ import (
 // TestMain lets the test binary be the command itself.
 func TestMain(m *testing.M) {
 	if os.Getenv("MOLDAU_TEST_AS_COMMAND") != "" {
-		os.Exit(run(os.Args[1:]))
+		os.Exit(run(os.Args))
 	}
 	os.Exit(m.Run())
 }
