@@ -179,6 +179,7 @@ func transact(t *testing.T, mb *brokertest.Cluster, how kgo.TransactionEndTry) {
 	if err := cl.EndTransaction(t.Context(), how); err != nil {
 		t.Fatal(err)
 	}
+	synctest.Wait() // The markers are written after the answer.
 }
 
 // TestConsumeInAGroupGoesOn: a group reads each record once, and at its end there
