@@ -13,9 +13,11 @@ var clusterScenarios = []Scenario{
 	{ID: "cluster.describe", Says: "DescribeCluster tells cluster id, brokers and a controller.", Refs: []string{"KIP-700", "nisshi#443"}, Run: describeCluster},
 	{ID: "cluster.describe.operations", Says: "DescribeCluster tells authorized operations when asked for.", Refs: []string{"KIP-700", "kafka-ui#3141"}, Run: describeClusterOperations},
 	{ID: "cluster.describe.endpoint-type", Says: "A broker answers for brokers: controllers are MISMATCHED_ENDPOINT_TYPE, others UNSUPPORTED_ENDPOINT_TYPE.", Refs: []string{"KIP-919"}, Since: "3.7", Run: describeClusterEndpoints},
-	{ID: "cluster.topic-partitions.paging", Says: "DescribeTopicPartitions tells each partition once over pages, and where the next begins.", Refs: []string{"KIP-966", "franz-go kfake"}, Since: "3.8", Run: topicPartitionsPaging},
+	{ID: "cluster.topic-partitions.paging", Says: "DescribeTopicPartitions tells each partition once over pages, and where the next begins.", Refs: []string{"KIP-966", "franz-go kfake TestDescribeTopicPartitionsCursor"}, Since: "3.8", Run: topicPartitionsPaging},
 	{ID: "cluster.topic-partitions.topics", Says: "DescribeTopicPartitions tells topics in order of name, unknown ones with an error.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsTopics},
 	{ID: "cluster.topic-partitions.cursor", Says: "A cursor at a negative partition is INVALID_REQUEST for each topic.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursor},
+	{ID: "cluster.topic-partitions.cursor-elsewhere", Says: "A cursor at a topic that is not asked for is INVALID_REQUEST for each topic; where all are asked for it may be at any.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursorElsewhere},
+	{ID: "cluster.topic-partitions.limit", Says: "A limit of partitions below 1 is 1.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsLimit},
 	{ID: "cluster.quorum", Says: "DescribeQuorum tells leader, epoch, high watermark and voters of __cluster_metadata.", Refs: []string{"KIP-595", "KIP-836"}, Run: describeQuorum},
 	{ID: "cluster.quorum.errors", Says: "DescribeQuorum of anything but __cluster_metadata-0 is UNKNOWN_TOPIC_OR_PARTITION.", Refs: []string{"KIP-595"}, Run: describeQuorumErrors},
 	{ID: "cluster.log-dirs", Says: "DescribeLogDirs tells directories, sizes of partitions, and from version 4 those of the disk.", Refs: []string{"KIP-113", "KIP-827"}, Run: describeLogDirs},
@@ -151,6 +153,52 @@ func topicPartitionsCursor(t *T) {
 	t.text("topic", rt.Topic, topic)
 	t.code("negative partition", rt.ErrorCode, kerr.InvalidRequest)
 	equal(t, "partitions", len(rt.Partitions), 0)
+}
+
+func topicPartitionsCursorElsewhere(t *T) {
+	a, b, c := t.name("a"), t.name("b"), t.name("c")
+	for _, name := range []string{a, b, c} {
+		t.create(name, 1)
+	}
+	cursor := kmsg.NewDescribeTopicPartitionsRequestCursor()
+	for _, at := range []string{b, t.name("missing"), ""} {
+		cursor.Topic = at
+		resp := t.topicPartitions(10, &cursor, a, c)
+		equal(t, "topics", len(resp.Topics), 2)
+		for _, rt := range resp.Topics {
+			t.code("cursor at "+at, rt.ErrorCode, kerr.InvalidRequest)
+			equal(t, "partitions", len(rt.Partitions), 0)
+		}
+	}
+	cursor.Topic = a + "." // Between a and b, and no topic.
+	found := false
+	for _, rt := range t.topicPartitions(2000, &cursor).Topics {
+		t.ok("a topic from the cursor on", rt.ErrorCode)
+		found = found || *rt.Topic == b
+		equal(t, *rt.Topic+" is before the cursor", *rt.Topic < cursor.Topic, false)
+	}
+	equal(t, "all topics from the cursor on have the next one", found, true)
+}
+
+func topicPartitionsLimit(t *T) {
+	topic := t.Topic(3)
+	for _, limit := range []int32{0, -1, -100} {
+		resp := t.topicPartitions(limit, nil, topic)
+		equal(t, fmt.Sprint("partitions with limit ", limit), len(one(t, "topics", resp.Topics).Partitions), 1)
+		if resp.NextCursor == nil {
+			t.Fatalf("there is no cursor after the first of three partitions")
+		}
+		equal(t, "next partition", resp.NextCursor.Partition, 1)
+	}
+	other := topic + "b"
+	t.create(other, 1)
+	resp := t.topicPartitions(3, nil, topic, other)
+	equal(t, "partitions up to the limit", len(one(t, "topics", resp.Topics).Partitions), 3)
+	if resp.NextCursor == nil {
+		t.Fatalf("there is no cursor before the second topic")
+	}
+	equal(t, "next topic", resp.NextCursor.Topic, other)
+	equal(t, "next partition", resp.NextCursor.Partition, 0)
 }
 
 func quorumRequest(topic string, partition int32) *kmsg.DescribeQuorumRequest {

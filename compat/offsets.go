@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"slices"
+
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,7 +19,8 @@ var offsetScenarios = []Scenario{
 	{ID: "offsets.list.max-timestamp", Says: "Timestamp -3 gives the record with the highest timestamp, the first of equals.", Refs: []string{"KIP-734"}, Run: listMaxTimestamp},
 	{ID: "offsets.list.specials", Says: "Earliest local is earliest without tiers; latest tiered and earliest pending upload are unknown.", Refs: []string{"KIP-405", "KIP-1005", "KIP-1023"}, Since: "4.2", Run: listSpecials},
 	{ID: "offsets.list.specials-too-early", Says: "Special timestamps that a version does not have are UNSUPPORTED_VERSION.", Run: listSpecialsTooEarly},
-	{ID: "offsets.list.twice", Says: "A partition asked for twice is INVALID_REQUEST.", Run: listTwice},
+	{ID: "offsets.list.twice", Says: "A partition asked for twice is INVALID_REQUEST, once.", Run: listTwice},
+	{ID: "offsets.list.topic-twice", Says: "A topic named twice with different partitions is answered once with all, and one without partitions not at all.", Run: listTopicTwice},
 	{ID: "offsets.list.unknown", Says: "An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.", Run: listUnknown},
 	{ID: "offsets.list.epoch", Says: "A current leader epoch that is not the leader's is refused.", Refs: []string{"KIP-320"}, Run: listEpoch},
 	{ID: "offsets.epoch-end", Says: "OffsetForLeaderEpoch gives the largest epoch not above the asked one and where it ends, and -1 for later ones.", Refs: []string{"KIP-320", "redpanda#11864"}, Run: epochEnd},
@@ -153,16 +156,30 @@ func listTwice(t *T) {
 		*ps = append(*ps, (*ps)[0])
 		rt := one(t, "topics", ask[*kmsg.ListOffsetsResponse](t, v, req).Topics)
 		equal(t, "topic", rt.Topic, topic)
-		if len(rt.Partitions) == 2 {
-			t.Deviates("a partition that is named twice is answered twice, not once")
-		} else {
-			equal(t, "answers", len(rt.Partitions), 1)
-		}
+		p := one(t, "answers", rt.Partitions)
+		equal(t, "partition", p.Partition, 0)
+		t.code("partition 0", p.ErrorCode, kerr.InvalidRequest)
+		equal(t, "offset", p.Offset, -1)
+	})
+}
+
+func listTopicTwice(t *T) {
+	topic, empty := t.Topic(2), t.Topic(1)
+	t.each(kmsg.ListOffsets, 1, 11, func(v int16) {
+		req := listOffsetsRequest(topic, 0, -1, -1)
+		req.Topics = append(req.Topics, listOffsetsRequest(topic, 1, -1, -1).Topics...)
+		none := kmsg.NewListOffsetsRequestTopic()
+		none.Topic = empty
+		req.Topics = append(req.Topics, none)
+		rt := one(t, "topics", ask[*kmsg.ListOffsetsResponse](t, v, req).Topics)
+		equal(t, "topic", rt.Topic, topic)
+		var partitions []int32
 		for _, p := range rt.Partitions {
-			equal(t, "partition", p.Partition, 0)
-			t.code("partition 0", p.ErrorCode, kerr.InvalidRequest)
-			equal(t, "offset", p.Offset, -1)
+			t.ok("partition", p.ErrorCode)
+			partitions = append(partitions, p.Partition)
 		}
+		slices.Sort(partitions)
+		equals(t, "partitions", partitions, []int32{0, 1})
 	})
 }
 

@@ -25,10 +25,7 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 		return resp, nil
 	}
 	left := int32(env.Settings().Int("max.request.partition.size.limit"))
-	if req.ResponsePartitionLimit > 0 {
-		left = min(left, req.ResponsePartitionLimit)
-	}
-	left = max(left, 1)
+	left = max(min(left, req.ResponsePartitionLimit), 1)
 	all := len(req.Topics) == 0
 	for _, name := range names {
 		if !env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, name) {
@@ -74,6 +71,8 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 }
 
 // pageOfTopics lists the names asked for, or all, in order and from the cursor on.
+// A cursor stands at one of the topics asked for: a client that asks for others
+// has mixed up its pages. Where all are asked for, its topic may be gone.
 func pageOfTopics(im *controller.Image, req *kmsg.DescribeTopicPartitionsRequest) ([]string, error) {
 	var names []string
 	for _, t := range req.Topics {
@@ -89,7 +88,7 @@ func pageOfTopics(im *controller.Image, req *kmsg.DescribeTopicPartitionsRequest
 	if req.Cursor == nil {
 		return names, nil
 	}
-	if req.Cursor.Partition < 0 {
+	if _, asked := slices.BinarySearch(names, req.Cursor.Topic); !asked && len(req.Topics) > 0 || req.Cursor.Partition < 0 {
 		return nil, kerr.InvalidRequest
 	}
 	return slices.DeleteFunc(names, func(n string) bool { return n < req.Cursor.Topic }), nil

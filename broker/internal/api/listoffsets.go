@@ -17,17 +17,22 @@ import (
 func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsRequest) (*kmsg.ListOffsetsResponse, error) {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	view, twice := env.view(call), duplicates(req)
+	places := make(map[string]int) // Of topics in the response, which are there once.
 	for _, t := range req.Topics {
-		rt := kmsg.NewListOffsetsResponseTopic()
-		rt.Topic = t.Topic
 		may := env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, t.Topic)
 		for _, p := range t.Partitions {
+			tp := topicPartition{t.Topic, p.Partition}
+			again, named := twice[tp]
+			if !named {
+				continue // Answered when it was named first.
+			}
+			delete(twice, tp)
 			rp := kmsg.NewListOffsetsResponseTopicPartition()
 			rp.Partition, rp.Offset, rp.Timestamp, rp.LeaderEpoch = p.Partition, -1, -1, -1
 			switch {
 			case !may:
 				rp.ErrorCode = kerr.TopicAuthorizationFailed.Code
-			case twice[topicPartition{t.Topic, p.Partition}]:
+			case again:
 				rp.ErrorCode = kerr.InvalidRequest.Code
 			case !knownTimestamp(p.Timestamp, req.Version):
 				rp.ErrorCode = kerr.UnsupportedVersion.Code
@@ -37,9 +42,16 @@ func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsR
 					rp.Offset, rp.Timestamp, rp.LeaderEpoch = found.Offset, found.TimestampMs, found.Epoch
 				}
 			}
+			place, ok := places[t.Topic]
+			if !ok {
+				place, places[t.Topic] = len(resp.Topics), len(resp.Topics)
+				rt := kmsg.NewListOffsetsResponseTopic()
+				rt.Topic = t.Topic
+				resp.Topics = append(resp.Topics, rt)
+			}
+			rt := &resp.Topics[place]
 			rt.Partitions = append(rt.Partitions, rp)
 		}
-		resp.Topics = append(resp.Topics, rt)
 	}
 	return resp, nil
 }

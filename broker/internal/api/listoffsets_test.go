@@ -76,23 +76,36 @@ func TestListOffsets(t *testing.T) {
 	}
 }
 
+// TestListOffsetsTwice: a partition named twice is refused and a topic named
+// twice is not, and each is answered once.
 func TestListOffsetsTwice(t *testing.T) {
 	n := newNode(t, 1)
-	n.topic("t", 1, 2)
+	n.topic("t", 1, 3)
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version, req.ReplicaID = 7, -1
-	topic := kmsg.ListOffsetsRequestTopic{Topic: "t"}
-	for _, i := range []int32{0, 1, 0} {
-		p := kmsg.NewListOffsetsRequestTopicPartition()
-		p.Partition, p.Timestamp, p.CurrentLeaderEpoch = i, -1, -1
-		topic.Partitions = append(topic.Partitions, p)
+	for _, named := range [][]int32{{0, 1, 0}, {}, {2, 0}} {
+		topic := kmsg.ListOffsetsRequestTopic{Topic: "t"}
+		for _, i := range named {
+			p := kmsg.NewListOffsetsRequestTopicPartition()
+			p.Partition, p.Timestamp, p.CurrentLeaderEpoch = i, -1, -1
+			topic.Partitions = append(topic.Partitions, p)
+		}
+		req.Topics = append(req.Topics, topic)
 	}
-	req.Topics = append(req.Topics, topic)
-	var codes []int16
-	for _, p := range ask(t, n.Env, req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions {
-		codes = append(codes, p.ErrorCode)
+	type answer struct {
+		Topic     string
+		Partition int32
+		Code      int16
 	}
-	if diff := cmp.Diff([]int16{kerr.InvalidRequest.Code, 0, kerr.InvalidRequest.Code}, codes); diff != "" {
-		t.Error(diff)
+	var got []answer
+	resp := ask(t, n.Env, req).(*kmsg.ListOffsetsResponse)
+	for _, rt := range resp.Topics {
+		for _, p := range rt.Partitions {
+			got = append(got, answer{rt.Topic, p.Partition, p.ErrorCode})
+		}
+	}
+	want := []answer{{"t", 0, kerr.InvalidRequest.Code}, {"t", 1, 0}, {"t", 2, 0}}
+	if diff := cmp.Diff(want, got); diff != "" || len(resp.Topics) != 1 {
+		t.Errorf("%d topics: %s", len(resp.Topics), diff)
 	}
 }
