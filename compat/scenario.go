@@ -73,6 +73,7 @@ func Scenarios() []Scenario {
 		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
+		transactionScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
 	return all
