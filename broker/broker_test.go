@@ -271,8 +271,9 @@ func TestDirectoryOfAnother(t *testing.T) {
 			return b.Run(t.Context())
 		}
 		err := run(Config{ClusterID: "anotherClustersId00000"})
-		if e, ok := errors.AsType[*ForeignDirectoryError](err); !ok || e.What != "cluster id" {
-			t.Errorf("another cluster's directory: %v", err)
+		if e, ok := errors.AsType[*ForeignDirectoryError](err); !ok || e.What != "cluster id" || len(e.There) != 22 ||
+			!strings.Contains(err.Error(), e.There) || !strings.Contains(err.Error(), "anotherClustersId00000") {
+			t.Errorf("another cluster's directory, case O15: %v", err)
 		}
 		err = run(Config{Settings: map[string]string{"node.id": "2"}})
 		if e, ok := errors.AsType[*ForeignDirectoryError](err); !ok || e.What != "node id" {

@@ -3,10 +3,14 @@ package broker
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/broker/internal/memnet"
@@ -78,5 +82,57 @@ func TestStopBeforeTheStart(t *testing.T) {
 			}
 		}
 		start(t, disk, nil).end()
+	})
+}
+
+// TestStopWhileRecovering is case ST03: a stop in the middle of a recovery is no clean
+// one, whatever of the logs was open by then, and the next start recovers the rest.
+func TestStopWhileRecovering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := vfs.NewMem()
+		w := start(t, disk, nil)
+		cl := w.client()
+		for _, topic := range []string{"a", "b", "c"} {
+			produce(t, cl, topic, 0, 20)
+		}
+		disk = disk.Crash(rand.New(rand.NewPCG(1, 2)), vfs.CrashKeepAll)
+		cl.Close()
+		w.end()
+
+		for opened := range 3 {
+			fault := vfs.NewFault(disk)
+			ctx, stop := context.WithCancel(t.Context())
+			logs := map[string]bool{}
+			fault.Hook(func(e vfs.Event) {
+				if dir := filepath.Dir(e.Path); len(dir) == len("/data/a-0") && strings.HasSuffix(e.Path, ".log") {
+					if logs[dir] = true; len(logs) > opened {
+						stop()
+					}
+				}
+			})
+			b, err := New(Config{
+				Dir: "/data", FS: fault, Listen: memAddr, ListenFunc: memnet.New().Listen,
+				Settings: map[string]string{"num.recovery.threads.per.data.dir": "1"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Run(ctx); err != nil {
+				t.Errorf("stopped at log %d: %v", opened, err)
+			}
+			if len(logs) != opened+1 {
+				t.Errorf("%d logs were opened, want the stop to come at the %dth", len(logs), opened+1)
+			}
+			if _, err := disk.Stat("/data/.kafka_cleanshutdown"); err == nil {
+				t.Errorf("the directory is marked as cleanly stopped, at log %d of 3", opened)
+			}
+		}
+		w = start(t, disk, nil)
+		for _, topic := range []string{"a", "b", "c"} {
+			cl := w.client(kgo.ConsumeTopics(topic))
+			consume(t, cl, 20)
+			cl.Close()
+		}
+		w.end()
 	})
 }

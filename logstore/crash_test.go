@@ -418,6 +418,59 @@ func TestSealedAgainWhileSynced(t *testing.T) {
 	closeStore(t, s)
 }
 
+// TestCrashWhileRecovering is the disk's half of case ST03: the power is cut, and cut
+// again at every change that the recovery makes to the disk. No future of that is taken
+// for a clean stop, and each opens as one of the first cut does.
+func TestCrashWhileRecovering(t *testing.T) {
+	c := newCrasher(t, *crashSeed)
+	c.fs.Hook(nil)
+	for i := range *crashOps {
+		c.op = fmt.Sprintf("op %d", i)
+		if c.step(); i%10 != 9 {
+			continue
+		}
+		for _, mode := range vfs.CrashModes() {
+			c.recover(mode)
+		}
+	}
+	closeStore(t, c.store)
+	if c.cuts == 0 {
+		t.Error("the power was never cut in a recovery")
+	}
+}
+
+// recover opens the log as a power cut leaves it, and looks at the futures of every
+// change on the way.
+func (c *crasher) recover(first vfs.CrashMode) {
+	disk := c.disk.Crash(rand.New(rand.NewPCG(c.rng.Uint64(), 0)), first)
+	fs := vfs.NewFault(disk)
+	fs.Hook(func(e vfs.Event) {
+		if !e.Mutates() {
+			return
+		}
+		for _, mode := range vfs.CrashModes() {
+			c.cuts++
+			where := fmt.Sprintf("%s, %v, %v %s in recovery, %v", c.op, first, e.Op, e.Path, mode)
+			after := disk.Crash(rand.New(rand.NewPCG(c.rng.Uint64(), 0)), mode)
+			s, err := tryOpen(after, c.cfg)
+			if err != nil {
+				c.t.Fatalf("%s: %v", where, err)
+			}
+			if _, clean := s.CleanShutdown(); clean {
+				c.t.Fatalf("%s: taken for a clean stop", where)
+			}
+			c.inspect(where, after, s)
+			closeStore(c.t, s)
+		}
+	})
+	s, err := tryOpen(fs, c.cfg)
+	fs.Hook(nil)
+	if err != nil {
+		c.t.Fatalf("%s, %v: %v", c.op, first, err)
+	}
+	c.must(s.Abandon())
+}
+
 // TestStopSyncsSealedIndexes: a log that was cut to where its last segment begins has
 // nothing to flush, and still the indexes of the one before must be durable when it
 // stops, for the next start trusts them.
