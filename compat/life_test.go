@@ -72,6 +72,36 @@ func (l *life) ends() map[string]func() {
 	return map[string]func(){"stop": l.mb.Stop, "kill": l.mb.Kill}
 }
 
+// TestFreshBroker is case F23 and the first step of T15: a broker on which nothing was
+// done yet answers what admin tools and libraries ask first, and at once.
+func TestFreshBroker(t *testing.T) {
+	live(t, func(l *life) {
+		began := time.Now()
+		l.each(kmsg.Metadata, 0, 13, func(v int16) {
+			for name, topics := range map[string][]kmsg.MetadataRequestTopic{"all": nil, "none": {}} {
+				req := kmsg.NewPtrMetadataRequest()
+				req.Topics = topics
+				resp := ask[*kmsg.MetadataResponse](l.T, v, req)
+				equal(l.T, name+" topics", len(resp.Topics), 0)
+				l.checkBrokers(v, resp)
+			}
+		})
+		l.each(kmsg.ListTransactions, 0, 2, func(v int16) {
+			resp := ask[*kmsg.ListTransactionsResponse](l.T, v, kmsg.NewPtrListTransactionsRequest())
+			l.ok("ListTransactions", resp.ErrorCode)
+			equal(l.T, "transactions", len(resp.TransactionStates), 0)
+		})
+		producers := kmsg.NewPtrDescribeProducersRequest()
+		producers.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: "none", Partitions: []int32{0}}}
+		described := ask[*kmsg.DescribeProducersResponse](l.T, 0, producers)
+		p := one(l.T, "partitions", one(l.T, "topics", described.Topics).Partitions)
+		l.code("producers of no topic", p.ErrorCode, kerr.UnknownTopicOrPartition)
+		if took := time.Since(began); took > 0 {
+			l.Fatalf("the broker took %v", took)
+		}
+	})
+}
+
 // TestLeaderEpochs is redpanda#11864 and KAFKA-10432: the history of leader epochs
 // is known after restarts, and answers name the largest epoch not above the asked.
 func TestLeaderEpochs(t *testing.T) {

@@ -20,7 +20,7 @@ var transactionScenarios = []Scenario{
 	{ID: "transactions.topic-deleted", Says: "A topic that is deleted while a transaction has written to it does not hold up the transaction.", Refs: []string{"redpanda#3544", "kop#1386", "case T07"}, Run: byBoth(topicDeletedInTransaction)},
 	{ID: "transactions.sequence-restarts", Says: "After a transactional id is initialized again sequences begin at 0 in every partition.", Refs: []string{"redpanda#4261", "case T09"}, Run: byBoth(sequenceRestarts)},
 	{ID: "transactions.metadata-too-large", Says: "An offset whose metadata is too large is refused alone, and the group's offsets are stable when the transaction ends.", Refs: []string{"KAFKA-16371", "case T11"}, Run: byBoth(metadataTooLargeInTransaction)},
-	{ID: "transactions.control-record", Says: "A transaction ends with a batch of one control record: key version and type, value version and coordinator epoch.", Refs: []string{"KIP-98", "redpanda#179", "case T13"}, Run: byBoth(controlRecord)},
+	{ID: "transactions.control-record", Says: "A transaction ends with a batch of one control record: key version and type, value version and coordinator epoch.", Refs: []string{"KIP-98", "redpanda#179", "quix-streams#1017", "case T13", "case C07"}, Run: byBoth(controlRecord)},
 	{ID: "transactions.listed", Says: "An open transaction is listed and described as Ongoing, and its partitions' producers with where it began.", Refs: []string{"KIP-664", "redpanda#11947", "redpanda#15247", "case T15"}, Run: byBoth(transactionsListed)},
 	{ID: "transactions.plain-batch-within", Says: "A batch outside of a transaction from a producer with an open one is INVALID_TXN_STATE.", Refs: []string{"franz-go kfake@60b88eaa", "case T17"}, Run: byBoth(plainBatchWithin)},
 }
@@ -378,6 +378,12 @@ func controlRecord(p *transactor) {
 		bs := t.batches(t.fetch(11, topic, 0).RecordBatches)
 		equal(t, "batches", len(bs), 2)
 		marker := bs[1]
+		// The last offset below the high watermark is no record: it is read all the same.
+		equal(t, "offset of what a fetch of the marker begins with", one(t, "batches", t.batches(t.fetch(11, topic, 2).RecordBatches)).base, 2)
+		behind := t.fetch(11, topic, 3)
+		t.ok("a fetch behind the marker", behind.ErrorCode)
+		equal(t, "bytes behind the marker", len(behind.RecordBatches), 0)
+		equal(t, "high watermark", behind.HighWatermark, 3)
 		equal(t, "offset", marker.base, 2)
 		equal(t, "last offset delta", marker.lastDelta, 0)
 		equal(t, "attributes: control and transactional", marker.attrs, int16(attrControl|attrTransactional))
