@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -81,6 +83,46 @@ func TestConnections(t *testing.T) {
 	}
 	if _, err := admin(t, b.Addr()).ListTopics(t.Context()); err != nil {
 		t.Errorf("another client: %v", err)
+	}
+}
+
+// TestHangUpsLeaveNothing is case O09: a thousand clients that hang up in the middle of
+// a request leave no file open.
+func TestHangUpsLeaveNothing(t *testing.T) {
+	ours(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIP footprint: reads /proc")
+	}
+	b := NewMoldau(t)
+	b.Start(t)
+	if _, err := admin(t, b.Addr()).ListTopics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	before := open()
+	frame := request()
+	for n := range 1000 {
+		c, err := net.Dial("tcp", b.Addr())
+		if err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+		if _, err := c.Write(frame[:n%len(frame)]); err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := until(ctx, "the files of 1000 clients to be closed", func() bool { return open() <= before }); err != nil {
+		t.Errorf("%d files open before, %d after: %v", before, open(), err)
 	}
 }
 
