@@ -17,7 +17,7 @@ var groupAdminScenarios = []Scenario{
 	{ID: "groups.describe.rebalancing", Says: "Members of a group that is not stable are described without metadata and assignment.", Run: describeRebalancing},
 	{ID: "groups.describe.operations", Says: "Authorized operations are told from version 3 when asked for.", Refs: []string{"KIP-430"}, Run: describeOperations},
 	{ID: "groups.list.all", Says: "ListGroups names each group with its protocol type, and state and type from 4 and 5.", Run: listGroupsAll},
-	{ID: "groups.list.states", Says: "ListGroups filters by state, without regard to case.", Refs: []string{"KIP-518", "redpanda PR 21347"}, Run: listGroupsStates},
+	{ID: "groups.list.states", Says: "ListGroups filters by state, without regard to case.", Refs: []string{"KIP-518", "redpanda PR 21347", "case G21"}, Run: listGroupsStates},
 	{ID: "groups.list.types", Says: "ListGroups filters by type, without regard to case.", Refs: []string{"KIP-848"}, Since: "3.8", Run: listGroupsTypes},
 	{ID: "groups.delete", Says: "DeleteGroups deletes empty groups, and refuses others and unknown ones.", Refs: []string{"KIP-229"}, Run: deleteGroups},
 	{ID: "groups.delete.offsets-gone", Says: "A deleted group's offsets are gone.", Run: deleteGroupOffsets},
@@ -181,12 +181,19 @@ func listGroupsAll(t *T) {
 }
 
 func listGroupsStates(t *T) {
-	m := t.stable(t.Group())
+	m, empty := t.stable(t.Group()), t.Group()
+	t.commit(t.newest(kmsg.OffsetCommit, 8), empty, t.Topic(1), committing{offset: 1})
 	t.each(kmsg.ListGroups, 4, 5, func(v int16) {
 		for filter, want := range map[string]bool{"Stable": true, "stable": true, "STABLE": true, "Empty": false, "Nonsense": false} {
 			equal(t, "listed as "+filter, t.listed(v, m.group, []string{filter}, nil) != nil, want)
 		}
 		equal(t, "listed as Empty or Stable", t.listed(v, m.group, []string{"Empty", "Stable"}, nil) != nil, true)
+		equal(t, "the empty one listed as Empty", t.listed(v, empty, []string{"Empty"}, nil) != nil, true)
+		req := kmsg.NewPtrListGroupsRequest()
+		req.StatesFilter = []string{"Empty"}
+		for _, g := range ask[*kmsg.ListGroupsResponse](t, v, req).Groups {
+			equal(t, "state of "+g.Group+", listed as Empty", g.GroupState, "Empty")
+		}
 	})
 }
 

@@ -17,7 +17,7 @@ type Scenario struct {
 	// Says is what Kafka does, in one sentence.
 	Says string
 	// Refs name where it is known from: a KIP, a JIRA issue, a public issue of
-	// another broker.
+	// another broker, and the cases of docs/reports/0004-cases.md that it plays.
 	Refs []string
 	// Since is the lowest Kafka release that behaves so, where that is above 2.1,
 	// the oldest client level that Kafka 4 still serves.
@@ -73,7 +73,7 @@ func Scenarios() []Scenario {
 		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
-		transactionScenarios,
+		consumerScenarios, transactionScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
 	return all
