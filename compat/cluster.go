@@ -10,10 +10,10 @@ import (
 
 // clusterScenarios are about the cluster as admin tools see it.
 var clusterScenarios = []Scenario{
-	{ID: "cluster.describe", Says: "DescribeCluster tells cluster id, brokers and a controller.", Refs: []string{"KIP-700", "nisshi#443"}, Run: describeCluster},
-	{ID: "cluster.describe.operations", Says: "DescribeCluster tells authorized operations when asked for.", Refs: []string{"KIP-700", "kafka-ui#3141"}, Run: describeClusterOperations},
+	{ID: "cluster.describe", Says: "DescribeCluster tells cluster id, brokers and a controller.", Refs: []string{"KIP-700", "nisshi#443", "case A17"}, Run: describeCluster},
+	{ID: "cluster.describe.operations", Says: "DescribeCluster tells authorized operations when asked for.", Refs: []string{"KIP-700", "kafka-ui#3141", "case A17"}, Run: describeClusterOperations},
 	{ID: "cluster.describe.endpoint-type", Says: "A broker answers for brokers: controllers are MISMATCHED_ENDPOINT_TYPE, others UNSUPPORTED_ENDPOINT_TYPE.", Refs: []string{"KIP-919"}, Since: "3.7", Run: describeClusterEndpoints},
-	{ID: "cluster.topic-partitions.paging", Says: "DescribeTopicPartitions tells each partition once over pages, and where the next begins.", Refs: []string{"KIP-966", "franz-go kfake TestDescribeTopicPartitionsCursor"}, Since: "3.8", Run: topicPartitionsPaging},
+	{ID: "cluster.topic-partitions.paging", Says: "DescribeTopicPartitions tells each partition once over pages, and where the next begins.", Refs: []string{"KIP-966", "franz-go kfake TestDescribeTopicPartitionsCursor", "case O17"}, Since: "3.8", Run: topicPartitionsPaging},
 	{ID: "cluster.topic-partitions.topics", Says: "DescribeTopicPartitions tells topics in order of name, unknown ones with an error.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsTopics},
 	{ID: "cluster.topic-partitions.cursor", Says: "A cursor at a negative partition is INVALID_REQUEST for each topic.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursor},
 	{ID: "cluster.topic-partitions.cursor-elsewhere", Says: "A cursor at a topic that is not asked for is INVALID_REQUEST for each topic; where all are asked for it may be at any.", Refs: []string{"KIP-966"}, Since: "3.8", Run: topicPartitionsCursorElsewhere},

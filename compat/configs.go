@@ -24,8 +24,8 @@ var topicSettings = []string{
 
 // describeConfigScenarios are about DescribeConfigs.
 var describeConfigScenarios = []Scenario{
-	{ID: "configs.describe.topic.all", Says: "All settings of a topic are described, with defaults, sources and types.", Refs: []string{"KAFKA-12235"}, Run: describeTopicAll},
-	{ID: "configs.describe.topic.keys", Says: "Named settings are described and no others; an empty list names all, as null does.", Refs: []string{"KAFKA-12235", "nisshi FINDINGS rdk 5"}, Run: describeTopicKeys},
+	{ID: "configs.describe.topic.all", Says: "All settings of a topic are described, with defaults, sources and types.", Refs: []string{"KAFKA-12235", "case A11"}, Run: describeTopicAll},
+	{ID: "configs.describe.topic.keys", Says: "Named settings are described and no others; an empty list names all, as null does.", Refs: []string{"KAFKA-12235", "nisshi FINDINGS rdk 5", "case A11"}, Run: describeTopicKeys},
 	{ID: "configs.describe.topic.override", Says: "A topic's own setting is described with its source.", Run: describeTopicOverride},
 	{ID: "configs.describe.topic.synonyms", Says: "Synonyms, from version 1 when asked for, tell where a value comes from, the topic first.", Refs: []string{"KIP-226"}, Run: describeSynonyms},
 	{ID: "configs.describe.topic.unknown", Says: "An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, a bad name INVALID_TOPIC_EXCEPTION.", Run: describeUnknownTopic},

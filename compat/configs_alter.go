@@ -13,7 +13,7 @@ var alterConfigScenarios = []Scenario{
 	{ID: "configs.alter.replaces", Says: "AlterConfigs replaces all settings of a topic.", Run: alterReplaces},
 	{ID: "configs.alter.errors", Says: "AlterConfigs refuses unknown topics, settings and values and changes nothing.", Run: alterErrors},
 	{ID: "configs.incremental.set-delete", Says: "IncrementalAlterConfigs sets and takes back single settings.", Refs: []string{"KIP-339"}, Run: incrementalSetDelete},
-	{ID: "configs.incremental.append-subtract", Says: "Items of lists are added and removed; settings that are no lists refuse it.", Refs: []string{"KIP-339", "KAFKA-9644"}, Run: incrementalLists},
+	{ID: "configs.incremental.append-subtract", Says: "Items of lists are added and removed; settings that are no lists refuse it.", Refs: []string{"KIP-339", "KAFKA-9644", "case A09"}, Run: incrementalLists},
 	{ID: "configs.incremental.validate-only", Says: "With validate_only nothing changes.", Run: incrementalValidate},
 	{ID: "configs.incremental.duplicates", Says: "A setting twice in a resource, or a resource twice, is INVALID_REQUEST.", Refs: []string{"KIP-339"}, Run: incrementalDuplicates},
 	{ID: "configs.incremental.errors", Says: "Unknown topics, settings, operations and values are refused.", Run: incrementalErrors},
@@ -24,9 +24,9 @@ var alterConfigScenarios = []Scenario{
 	{ID: "configs.small-segments", Says: "segment.bytes below 1 MiB is INVALID_CONFIG.", Refs: []string{"KIP-1030"}, Since: "4.0", Run: smallSegments},
 	{ID: "configs.removed", Says: "Settings of topics that were removed are INVALID_CONFIG.", Refs: []string{"KIP-724"}, Since: "4.0", Run: removedSettings},
 	{ID: "configs.effect.max-message-bytes", Says: "A changed max.message.bytes holds for the next produce.", Run: effectMaxMessageBytes},
-	{ID: "configs.effect.retention-synonyms", Says: "A dynamic log.retention.ms wins over hours, and what was before comes back when it goes.", Refs: []string{"KAFKA-17584"}, Alone: true, Run: effectRetention},
+	{ID: "configs.effect.retention-synonyms", Says: "A dynamic log.retention.ms wins over hours, and what was before comes back when it goes.", Refs: []string{"KAFKA-17584", "case O11"}, Alone: true, Run: effectRetention},
 	{ID: "configs.effect.timestamp-type", Says: "A changed message.timestamp.type holds for the next produce.", Run: effectTimestampType},
-	{ID: "configs.effect.cleanup-policy", Says: "cleanup.policy is told exactly as it was set.", Refs: []string{"KAFKA-9216"}, Run: effectCleanupPolicy},
+	{ID: "configs.effect.cleanup-policy", Says: "cleanup.policy is told exactly as it was set.", Refs: []string{"KAFKA-9216", "case C13"}, Run: effectCleanupPolicy},
 }
 
 // change is one operation of an IncrementalAlterConfigs request.

@@ -15,7 +15,7 @@ var fetchSessionScenarios = []Scenario{
 	{ID: "fetch.session.close", Says: "A full fetch with a session's id closes it.", Refs: []string{"KIP-227"}, Run: sessionClose},
 	{ID: "fetch.session.forget", Says: "Forgotten partitions leave the session.", Refs: []string{"KIP-227"}, Run: sessionForget},
 	{ID: "fetch.session.add", Says: "Partitions named later join the session; named again they are changed.", Refs: []string{"KIP-227"}, Run: sessionAdd},
-	{ID: "fetch.session.rotates", Says: "Partitions that returned data go to the end of the line, so that none starves.", Refs: []string{"redpanda#3336"}, Run: sessionRotates},
+	{ID: "fetch.session.rotates", Says: "Partitions that returned data go to the end of the line, so that none starves.", Refs: []string{"redpanda#3336", "case F09"}, Run: sessionRotates},
 	{ID: "fetch.session.high-watermark", Says: "A partition whose high watermark or log start moved is told without records.", Refs: []string{"KIP-227"}, Run: sessionLogStart},
 	{ID: "fetch.session.error-again", Says: "A partition in error is in every response.", Refs: []string{"KIP-227"}, Run: sessionErrorAgain},
 	{ID: "fetch.session.ids-and-names", Says: "A session of names asked with ids is FETCH_SESSION_TOPIC_ID_ERROR, and the other way round.", Refs: []string{"KIP-516"}, Since: "3.1", Run: sessionIDsAndNames},

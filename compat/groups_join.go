@@ -10,24 +10,24 @@ import (
 
 // joinScenarios are about how classic groups form.
 var joinScenarios = []Scenario{
-	{ID: "groups.join.member-id-required", Says: "Up to version 3 a member joins at once; from 4 it gets an id first and joins with it.", Refs: []string{"KIP-394", "kafka-node#1355"}, Run: joinMemberIDRequired},
+	{ID: "groups.join.member-id-required", Says: "Up to version 3 a member joins at once; from 4 it gets an id first and joins with it.", Refs: []string{"KIP-394", "kafka-node#1355", "case G01"}, Run: joinMemberIDRequired},
 	{ID: "groups.join.empty-group", Says: "An empty group id is INVALID_GROUP_ID.", Run: joinEmptyGroup},
 	{ID: "groups.join.session-timeout", Says: "A session timeout outside of the broker's bounds is INVALID_SESSION_TIMEOUT.", Run: joinSessionTimeout},
 	{ID: "groups.join.unknown-member", Says: "A member id that the group did not give is UNKNOWN_MEMBER_ID.", Run: joinUnknownMember},
-	{ID: "groups.join.protocols", Says: "A member with another protocol type, or no protocol in common, is INCONSISTENT_GROUP_PROTOCOL.", Refs: []string{"franz-go kfake@7825098b"}, Run: joinProtocols},
+	{ID: "groups.join.protocols", Says: "A member with another protocol type, or no protocol in common, is INCONSISTENT_GROUP_PROTOCOL.", Refs: []string{"franz-go kfake@7825098b", "case G13"}, Run: joinProtocols},
 	{ID: "groups.join.no-protocols", Says: "A member needs a protocol type and a protocol.", Run: joinNoProtocols},
-	{ID: "groups.join.elects-protocol", Says: "The protocol that most members prefer of those that all know is chosen.", Refs: []string{"franz-go kfake@7825098b"}, Run: joinElects},
+	{ID: "groups.join.elects-protocol", Says: "The protocol that most members prefer of those that all know is chosen.", Refs: []string{"franz-go kfake@7825098b", "case G13"}, Run: joinElects},
 	{ID: "groups.join.leader", Says: "The first member leads and alone is told of the members, with the metadata of the chosen protocol.", Run: joinLeader},
 	{ID: "groups.join.follower-again", Says: "A follower that joins a stable group again unchanged is told the same generation.", Run: joinFollowerAgain},
 	{ID: "groups.join.leader-again", Says: "A leader that joins again begins a rebalance.", Run: joinLeaderAgain},
 	{ID: "groups.join.changed-metadata", Says: "A follower that joins again with other metadata begins a rebalance.", Run: joinChanged},
 	{ID: "groups.join.protocol-in-response", Says: "From version 7 the response tells protocol type and name, null where there is none.", Refs: []string{"KIP-559"}, Run: joinProtocolInResponse},
-	{ID: "groups.join.static", Says: "A static member that joins again gets a new id, and the old one is FENCED_INSTANCE_ID.", Refs: []string{"KIP-345", "KAFKA-8500"}, Run: joinStatic},
+	{ID: "groups.join.static", Says: "A static member that joins again gets a new id, and the old one is FENCED_INSTANCE_ID.", Refs: []string{"KIP-345", "KAFKA-8500", "case G11"}, Run: joinStatic},
 	{ID: "groups.join.static-no-rebalance", Says: "A static member that comes back to a stable group does not cause a rebalance.", Refs: []string{"KIP-345"}, Run: joinStaticQuietly},
 	{ID: "groups.join.static-leader", Says: "A static leader that comes back is told to skip the assignment from version 9; before, another leads on paper.", Refs: []string{"KIP-814"}, Since: "3.2", Run: joinStaticLeader},
 	{ID: "groups.join.static-unknown-instance", Says: "An instance id with a member id that does not belong to it is refused.", Refs: []string{"KIP-345"}, Run: joinStaticMismatch},
 	{ID: "groups.join.generations", Says: "Each rebalance raises the generation by one.", Run: joinGenerations},
-	{ID: "groups.join.vanished-members", Says: "Members whose connections drop in a rebalance are removed, and the group is Empty at last.", Refs: []string{"redpanda#3300"}, Limit: groupWait, Slow: true, Run: joinVanished},
+	{ID: "groups.join.vanished-members", Says: "Members whose connections drop in a rebalance are removed, and the group is Empty at last.", Refs: []string{"redpanda#3300", "case G09"}, Limit: groupWait, Slow: true, Run: joinVanished},
 	{ID: "groups.join.session-expires", Says: "A member that does not heartbeat within its session timeout is removed.", Limit: groupWait, Slow: true, Run: joinSessionExpires},
 }
 

@@ -13,7 +13,7 @@ const groupWait = 30 * time.Second
 
 // memberScenarios are about members of classic groups that are there.
 var memberScenarios = []Scenario{
-	{ID: "groups.sync.follower-waits", Says: "A follower that syncs first waits, and gets the leader's bytes as they are.", Refs: []string{"nisshi#679"}, Run: syncFollowerWaits},
+	{ID: "groups.sync.follower-waits", Says: "A follower that syncs first waits, and gets the leader's bytes as they are.", Refs: []string{"nisshi#679", "case G03"}, Run: syncFollowerWaits},
 	{ID: "groups.sync.no-assignment", Says: "A member that the leader forgot is assigned empty bytes.", Run: syncNoAssignment},
 	{ID: "groups.sync.again", Says: "A member of a stable group that syncs again gets its assignment again.", Run: syncAgain},
 	{ID: "groups.sync.errors", Says: "SyncGroup of an unknown group, member or generation is refused.", Run: syncErrors},

@@ -10,9 +10,9 @@ import (
 
 // committedScenarios are about committed offsets.
 var committedScenarios = []Scenario{
-	{ID: "groups.commit.versions", Says: "What is committed in any version is fetched in any version.", Run: commitVersions},
-	{ID: "groups.commit.metadata", Says: "Metadata comes back as it was; null comes back empty.", Refs: []string{"nisshi FINDINGS rdk 4"}, Run: commitMetadata},
-	{ID: "groups.commit.backwards", Says: "Offsets may be committed backwards and beyond the end of the log.", Refs: []string{"kop#1500"}, Run: commitBackwards},
+	{ID: "groups.commit.versions", Says: "What is committed in any version is fetched in any version.", Refs: []string{"case O05"}, Run: commitVersions},
+	{ID: "groups.commit.metadata", Says: "Metadata comes back as it was; null comes back empty.", Refs: []string{"nisshi FINDINGS rdk 4", "case G05"}, Run: commitMetadata},
+	{ID: "groups.commit.backwards", Says: "Offsets may be committed backwards and beyond the end of the log.", Refs: []string{"kop#1500", "case G07"}, Run: commitBackwards},
 	{ID: "groups.commit.metadata-too-large", Says: "Metadata of more than offset.metadata.max.bytes is OFFSET_METADATA_TOO_LARGE for its partition alone.", Run: commitTooLarge},
 	{ID: "groups.commit.unknown-topic", Says: "Commits for unknown topics and partitions are UNKNOWN_TOPIC_OR_PARTITION, and UNKNOWN_TOPIC_ID from 10.", Refs: []string{"KIP-848"}, Run: commitUnknownTopic},
 	{ID: "groups.commit.generation-of-none", Says: "A commit with a generation for a group that is not is ILLEGAL_GENERATION, and GROUP_ID_NOT_FOUND from 9.", Run: commitGenerationOfNone},

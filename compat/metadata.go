@@ -9,10 +9,10 @@ import (
 )
 
 var metadataScenarios = []Scenario{
-	{ID: "metadata.no-topics", Says: "Metadata without topics tells brokers, controller and cluster id at once.", Refs: []string{"librdkafka#3620"}, Run: metadataNoTopics},
-	{ID: "metadata.all-topics", Says: "No list asks for all topics: an empty one in version 0, null from 1.", Run: metadataAll},
-	{ID: "metadata.partitions", Says: "A topic's partitions tell leader, epoch, replicas and in-sync replicas.", Run: metadataPartitions},
-	{ID: "metadata.duplicate", Says: "A topic asked for twice is answered.", Refs: []string{"kop PR 1126"}, Run: metadataTwice},
+	{ID: "metadata.no-topics", Says: "Metadata without topics tells brokers, controller and cluster id at once.", Refs: []string{"librdkafka#3620", "case F23"}, Run: metadataNoTopics},
+	{ID: "metadata.all-topics", Says: "No list asks for all topics: an empty one in version 0, null from 1.", Refs: []string{"case F23", "case O05"}, Run: metadataAll},
+	{ID: "metadata.partitions", Says: "A topic's partitions tell leader, epoch, replicas and in-sync replicas.", Refs: []string{"case O05"}, Run: metadataPartitions},
+	{ID: "metadata.duplicate", Says: "A topic asked for twice is answered.", Refs: []string{"kop PR 1126", "case A23"}, Run: metadataTwice},
 	{ID: "metadata.unknown", Says: "An unknown topic is UNKNOWN_TOPIC_OR_PARTITION where it is not to be made.", Run: metadataUnknown},
 	{ID: "metadata.invalid-name", Says: "A name that cannot be is INVALID_TOPIC_EXCEPTION.", Run: metadataInvalid},
 	{ID: "metadata.auto-create", Says: "An unknown topic is made, and the client told to come again.", Run: metadataAutoCreate},

@@ -13,9 +13,9 @@ import (
 var offsetScenarios = []Scenario{
 	{ID: "offsets.list.ends", Says: "ListOffsets tells the latest and earliest offset, without a timestamp.", Run: listEnds},
 	{ID: "offsets.list.by-time", Says: "ListOffsets by time gives the first record at or after it, exactly, and its timestamp.", Run: listByTime},
-	{ID: "offsets.list.beyond", Says: "A time after every record gives offset and timestamp -1, not an error.", Refs: []string{"redpanda#4308"}, Run: listBeyond},
-	{ID: "offsets.list.empty", Says: "A time in an empty partition gives offset and timestamp -1, not an error.", Refs: []string{"redpanda PR 19937"}, Run: listEmpty},
-	{ID: "offsets.list.compressed", Says: "Lookups look into compressed batches: the exact record of a time, and of the highest.", Refs: []string{"KAFKA-16342", "redpanda#6657"}, Run: listCompressed},
+	{ID: "offsets.list.beyond", Says: "A time after every record gives offset and timestamp -1, not an error.", Refs: []string{"redpanda#4308", "case F11"}, Run: listBeyond},
+	{ID: "offsets.list.empty", Says: "A time in an empty partition gives offset and timestamp -1, not an error.", Refs: []string{"redpanda PR 19937", "case F17"}, Run: listEmpty},
+	{ID: "offsets.list.compressed", Says: "Lookups look into compressed batches: the exact record of a time, and of the highest.", Refs: []string{"KAFKA-16342", "redpanda#6657", "case F13"}, Run: listCompressed},
 	{ID: "offsets.list.max-timestamp", Says: "Timestamp -3 gives the record with the highest timestamp, the first of equals.", Refs: []string{"KIP-734"}, Run: listMaxTimestamp},
 	{ID: "offsets.list.specials", Says: "Earliest local is earliest without tiers; latest tiered and earliest pending upload are unknown.", Refs: []string{"KIP-405", "KIP-1005", "KIP-1023"}, Since: "4.2", Run: listSpecials},
 	{ID: "offsets.list.specials-too-early", Says: "Special timestamps that a version does not have are UNSUPPORTED_VERSION.", Run: listSpecialsTooEarly},
@@ -23,7 +23,7 @@ var offsetScenarios = []Scenario{
 	{ID: "offsets.list.topic-twice", Says: "A topic named twice with different partitions is answered once with all, and one without partitions not at all.", Run: listTopicTwice},
 	{ID: "offsets.list.unknown", Says: "An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.", Run: listUnknown},
 	{ID: "offsets.list.epoch", Says: "A current leader epoch that is not the leader's is refused.", Refs: []string{"KIP-320"}, Run: listEpoch},
-	{ID: "offsets.epoch-end", Says: "OffsetForLeaderEpoch gives the largest epoch not above the asked one and where it ends, and -1 for later ones.", Refs: []string{"KIP-320", "redpanda#11864"}, Run: epochEnd},
+	{ID: "offsets.epoch-end", Says: "OffsetForLeaderEpoch gives the largest epoch not above the asked one and where it ends, and -1 for later ones.", Refs: []string{"KIP-320", "redpanda#11864", "case F15"}, Run: epochEnd},
 	{ID: "offsets.epoch-unknown", Says: "OffsetForLeaderEpoch of an unknown partition is UNKNOWN_TOPIC_OR_PARTITION.", Run: epochUnknown},
 }
 

@@ -10,20 +10,20 @@ import (
 )
 
 var produceScenarios = []Scenario{
-	{ID: "produce.acks0.no-response", Says: "Produce with acks=0 has no response, and its records are in the log.", Refs: []string{"kop#1875"}, Run: acks0NoResponse},
+	{ID: "produce.acks0.no-response", Says: "Produce with acks=0 has no response, and its records are in the log.", Refs: []string{"kop#1875", "case P01"}, Run: acks0NoResponse},
 	{ID: "produce.acks0.error-closes", Says: "Produce with acks=0 that fails closes the connection.", Run: acks0ErrorCloses},
 	{ID: "produce.acks1", Says: "Produce with acks=1 answers with the offset.", Run: acks1},
-	{ID: "produce.versions", Says: "Produce answers with base offset, no append time and the log start, in every version.", Run: produceVersions},
+	{ID: "produce.versions", Says: "Produce answers with base offset, no append time and the log start, in every version.", Refs: []string{"case O05"}, Run: produceVersions},
 	{ID: "produce.no-topics", Says: "Produce without topics has an empty response.", Run: produceNoTopics},
-	{ID: "produce.pipelined-in-order", Says: "Requests sent back to back are done and answered in the order in which they were sent.", Refs: []string{"kop PR 1174"}, Run: producePipelined},
+	{ID: "produce.pipelined-in-order", Says: "Requests sent back to back are done and answered in the order in which they were sent.", Refs: []string{"kop PR 1174", "case P15"}, Run: producePipelined},
 	{ID: "produce.partial-success", Says: "An unknown partition fails alone; the others are committed.", Run: producePartial},
-	{ID: "produce.timestamp.zero", Says: "Timestamp 0 is a timestamp like any other.", Refs: []string{"kop PR 1839"}, Run: produceTimestampZero},
+	{ID: "produce.timestamp.zero", Says: "Timestamp 0 is a timestamp like any other.", Refs: []string{"kop PR 1839", "case P13"}, Run: produceTimestampZero},
 	{ID: "produce.timestamp.none", Says: "Timestamp -1 (none) is accepted.", Run: produceTimestampNone},
 	{ID: "produce.timestamp.log-append-time", Says: "A LogAppendTime topic stamps batches with the broker's time and tells it.", Refs: []string{"KIP-32"}, Run: produceLogAppendTime},
 	{ID: "produce.codecs", Says: "Batches of every codec come back with the codec and the records that they had.", Run: produceCodecs},
 	{ID: "produce.compression.recompress", Says: "A topic with compression.type of its own recompresses; uncompressed unpacks.", Refs: []string{"KIP-390"}, Run: produceRecompress},
 	{ID: "produce.headers-and-nulls", Says: "Null keys, null values and headers come back as they were.", Run: produceHeadersAndNulls},
-	{ID: "produce.max-message-bytes", Says: "A batch larger than max.message.bytes is refused and nothing appended; one that fits is taken.", Refs: []string{"nisshi FINDINGS franz 3"}, Run: produceMaxMessageBytes},
+	{ID: "produce.max-message-bytes", Says: "A batch larger than max.message.bytes is refused and nothing appended; one that fits is taken.", Refs: []string{"nisshi FINDINGS franz 3", "case P03"}, Run: produceMaxMessageBytes},
 }
 
 func acks0NoResponse(t *T) {

@@ -9,15 +9,15 @@ import (
 
 // idempotenceScenarios are what a broker remembers of producers (KIP-98).
 var idempotenceScenarios = []Scenario{
-	{ID: "produce.idempotent.duplicate-within-5", Says: "Any of a producer's last five batches, sent again, answers with its first offset and is not appended.", Refs: []string{"KIP-98", "redpanda#3038"}, Run: duplicateWithin5},
-	{ID: "produce.idempotent.duplicate-older", Says: "A batch older than the last five, sent again, is OUT_OF_ORDER_SEQUENCE_NUMBER.", Refs: []string{"redpanda#3038"}, Run: duplicateOlder},
+	{ID: "produce.idempotent.duplicate-within-5", Says: "Any of a producer's last five batches, sent again, answers with its first offset and is not appended.", Refs: []string{"KIP-98", "redpanda#3038", "case P07"}, Run: duplicateWithin5},
+	{ID: "produce.idempotent.duplicate-older", Says: "A batch older than the last five, sent again, is OUT_OF_ORDER_SEQUENCE_NUMBER.", Refs: []string{"redpanda#3038", "case P07"}, Run: duplicateOlder},
 	{ID: "produce.idempotent.gap", Says: "A gap in sequences is OUT_OF_ORDER_SEQUENCE_NUMBER.", Run: sequenceGap},
-	{ID: "produce.idempotent.unknown-producer", Says: "A partition that knows nothing of a producer takes any sequence.", Refs: []string{"franz-go#1281", "KIP-360"}, Run: unknownProducer},
+	{ID: "produce.idempotent.unknown-producer", Says: "A partition that knows nothing of a producer takes any sequence.", Refs: []string{"franz-go#1281", "KIP-360", "case P09"}, Run: unknownProducer},
 	{ID: "produce.idempotent.new-epoch", Says: "A newer epoch begins at sequence 0; the older epoch is INVALID_PRODUCER_EPOCH after it.", Refs: []string{"KIP-360"}, Run: newEpoch},
 	{ID: "produce.idempotent.wraps", Says: "The sequence after 2147483647 is 0.", Run: sequenceWraps},
 	{ID: "produce.idempotent.per-partition", Says: "Sequences count per partition.", Run: sequencePerPartition},
-	{ID: "produce.idempotent.init-producer-id", Says: "InitProducerId without a transactional id gives a new id and epoch 0.", Run: initProducerID},
-	{ID: "produce.idempotent.describe-producers", Says: "DescribeProducers shows an idempotent producer with its last sequence and timestamp.", Refs: []string{"KIP-664", "redpanda#11947"}, Run: describeProducers},
+	{ID: "produce.idempotent.init-producer-id", Says: "InitProducerId without a transactional id gives a new id and epoch 0.", Refs: []string{"case P17"}, Run: initProducerID},
+	{ID: "produce.idempotent.describe-producers", Says: "DescribeProducers shows an idempotent producer with its last sequence and timestamp.", Refs: []string{"KIP-664", "redpanda#11947", "case T15"}, Run: describeProducers},
 	{ID: "produce.idempotent.different-batch", Says: "A last sequence sent again with another count is not a duplicate.", Run: duplicateOfOtherSize},
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 var protocolScenarios = []Scenario{
-	{ID: "protocol.api-versions.unknown-version", Says: "A version of ApiVersions that is not known is answered with version 0 and UNSUPPORTED_VERSION, and the connection lives.", Refs: []string{"KIP-511", "redpanda@0a6fac4438"}, Run: apiVersionsUnknown},
-	{ID: "protocol.api-versions.header", Says: "The response header of ApiVersions is never flexible.", Refs: []string{"KIP-511"}, Run: apiVersionsHeader},
+	{ID: "protocol.api-versions.unknown-version", Says: "A version of ApiVersions that is not known is answered with version 0 and UNSUPPORTED_VERSION, and the connection lives.", Refs: []string{"KIP-511", "redpanda@0a6fac4438", "case O01"}, Run: apiVersionsUnknown},
+	{ID: "protocol.api-versions.header", Says: "The response header of ApiVersions is never flexible.", Refs: []string{"KIP-511", "case O01"}, Run: apiVersionsHeader},
 	{ID: "protocol.api-versions.software", Says: "The client's software name and version must look like such.", Refs: []string{"KIP-511"}, Run: apiVersionsSoftware},
 	{ID: "protocol.api-versions.features", Says: "Versions 3 and up tell supported and finalized features; below 4 without those whose minimum is 0.", Refs: []string{"KIP-584", "KAFKA-17492"}, Since: "4.0", Run: apiVersionsFeatures},
 	{ID: "protocol.api-versions.same-in-all", Says: "Every version of ApiVersions advertises the same.", Run: apiVersionsSame},
@@ -22,9 +22,9 @@ var protocolScenarios = []Scenario{
 	{ID: "protocol.unsupported.key", Says: "An API key that does not exist closes the connection.", Run: unsupportedKey},
 	{ID: "protocol.frame.negative", Says: "A negative frame length closes the connection.", Run: closesAfter(0xff, 0xff, 0xff, 0xff)},
 	{ID: "protocol.frame.empty", Says: "A frame length of 0 closes the connection.", Run: closesAfter(0, 0, 0, 0)},
-	{ID: "protocol.frame.oversize", Says: "A frame larger than socket.request.max.bytes closes the connection.", Refs: []string{"KAFKA-7639"}, Run: closesAfter(0x7f, 0xff, 0xff, 0xff)},
+	{ID: "protocol.frame.oversize", Says: "A frame larger than socket.request.max.bytes closes the connection.", Refs: []string{"KAFKA-7639", "case O13"}, Run: closesAfter(0x7f, 0xff, 0xff, 0xff)},
 	{ID: "protocol.frame.short-header", Says: "A frame too short for its header closes the connection.", Run: closesAfter(0, 0, 0, 4, 0, 3, 0, 1)},
-	{ID: "protocol.frame.client-id-length", Says: "A client id longer than its frame closes that connection and no other.", Refs: []string{"redpanda#28"}, Run: bogusClientID},
+	{ID: "protocol.frame.client-id-length", Says: "A client id longer than its frame closes that connection and no other.", Refs: []string{"redpanda#28", "case O03"}, Run: bogusClientID},
 	{ID: "protocol.frame.garbage-body", Says: "A body that cannot be decoded closes the connection.", Run: garbageBody},
 	{ID: "protocol.frame.huge-array", Says: "An array length beyond the frame closes the connection.", Run: hugeArray},
 	{ID: "protocol.frame.null-array", Says: "A null array where none is allowed closes the connection.", Run: nullArray},

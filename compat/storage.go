@@ -9,10 +9,10 @@ import (
 // storageScenarios are about what shows on the wire of how logs are kept. What
 // needs a restart is in tests of package broker.
 var storageScenarios = []Scenario{
-	{ID: "storage.delete-all-then-produce", Says: "After all records are deleted offsets go on where they were.", Refs: []string{"kfake@d274f51e"}, Run: deleteAllThenProduce},
-	{ID: "storage.delete-to-end-again", Says: "A log may be deleted to its end again and again, across segments.", Refs: []string{"redpanda#7758", "redpanda#6956"}, Run: deleteToEndAgain},
+	{ID: "storage.delete-all-then-produce", Says: "After all records are deleted offsets go on where they were.", Refs: []string{"kfake@d274f51e", "case ST07"}, Run: deleteAllThenProduce},
+	{ID: "storage.delete-to-end-again", Says: "A log may be deleted to its end again and again, across segments.", Refs: []string{"redpanda#7758", "redpanda#6956", "case ST15"}, Run: deleteToEndAgain},
 	{ID: "storage.segments", Says: "Records are read across many small segments, from any offset.", Run: readAcrossSegments},
-	{ID: "storage.segment-ms", Says: "Rolling by time leaves no hole in the offsets.", Refs: []string{"redpanda#11403"}, Run: rollByTime},
+	{ID: "storage.segment-ms", Says: "Rolling by time leaves no hole in the offsets.", Refs: []string{"redpanda#11403", "case ST11"}, Run: rollByTime},
 	{ID: "storage.delete-records.middle", Says: "After a deletion to the middle of a batch fetches begin there, with the whole batch.", Run: deleteToMiddle},
 	{ID: "storage.times-across-segments", Says: "Lookups by time find their record across segments.", Run: timesAcrossSegments},
 }

@@ -10,23 +10,23 @@ import (
 
 // createScenarios are about CreateTopics.
 var createScenarios = []Scenario{
-	{ID: "topics.create.versions", Says: "A topic is made; the answer tells partitions, replicas and settings from version 5 and the id from 7.", Refs: []string{"KIP-525", "KIP-516", "redpanda@d94bf32c99"}, Run: createVersions},
-	{ID: "topics.create.validate-only", Says: "With validate_only nothing is made and the answer is as if.", Refs: []string{"redpanda@d94bf32c99"}, Run: createValidateOnly},
-	{ID: "topics.create.defaults", Says: "-1 partitions and replicas stand for the broker's defaults.", Refs: []string{"KIP-464", "kop#591"}, Run: createDefaults},
+	{ID: "topics.create.versions", Says: "A topic is made; the answer tells partitions, replicas and settings from version 5 and the id from 7.", Refs: []string{"KIP-525", "KIP-516", "redpanda@d94bf32c99", "case A13"}, Run: createVersions},
+	{ID: "topics.create.validate-only", Says: "With validate_only nothing is made and the answer is as if.", Refs: []string{"redpanda@d94bf32c99", "case A13"}, Run: createValidateOnly},
+	{ID: "topics.create.defaults", Says: "-1 partitions and replicas stand for the broker's defaults.", Refs: []string{"KIP-464", "kop#591", "case A05"}, Run: createDefaults},
 	{ID: "topics.create.exists", Says: "A topic that exists is TOPIC_ALREADY_EXISTS.", Run: createExists},
 	{ID: "topics.create.names", Says: "Names that cannot be are INVALID_TOPIC_EXCEPTION.", Run: createNames},
 	{ID: "topics.create.collision", Says: "A name that differs from another only by dots and underscores is INVALID_TOPIC_EXCEPTION.", Run: createCollision},
-	{ID: "topics.create.partitions", Says: "A number of partitions that cannot be is INVALID_PARTITIONS.", Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, i int) { r.NumPartitions = []int32{0, -2, -100}[i] }, 3, kerr.InvalidPartitions)},
-	{ID: "topics.create.replication", Says: "A replication factor that cannot be is INVALID_REPLICATION_FACTOR.", Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, i int) { r.ReplicationFactor = []int16{0, -2, 3000, 32767}[i] }, 4, kerr.InvalidReplicationFactor)},
-	{ID: "topics.create.too-many-partitions", Says: "An absurd number of partitions is refused and the broker lives.", Refs: []string{"redpanda PR 24135", "KAFKA-14996"}, Run: createTooMany},
-	{ID: "topics.create.config.null", Says: "A setting without a value is INVALID_CONFIG.", Refs: []string{"KAFKA-9695"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) {
+	{ID: "topics.create.partitions", Says: "A number of partitions that cannot be is INVALID_PARTITIONS.", Refs: []string{"case A05"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, i int) { r.NumPartitions = []int32{0, -2, -100}[i] }, 3, kerr.InvalidPartitions)},
+	{ID: "topics.create.replication", Says: "A replication factor that cannot be is INVALID_REPLICATION_FACTOR.", Refs: []string{"case A05"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, i int) { r.ReplicationFactor = []int16{0, -2, 3000, 32767}[i] }, 4, kerr.InvalidReplicationFactor)},
+	{ID: "topics.create.too-many-partitions", Says: "An absurd number of partitions is refused and the broker lives.", Refs: []string{"redpanda PR 24135", "KAFKA-14996", "case A19"}, Run: createTooMany},
+	{ID: "topics.create.config.null", Says: "A setting without a value is INVALID_CONFIG.", Refs: []string{"KAFKA-9695", "case A07"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) {
 		r.Configs = configs("retention.ms")
 		r.Configs[0].Value = nil
 	}, 1, kerr.InvalidConfig)},
-	{ID: "topics.create.config.unknown", Says: "A setting that does not exist is INVALID_CONFIG.", Refs: []string{"redpanda#135"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) { r.Configs = configs("foo.bar.baz=1") }, 1, kerr.InvalidConfig)},
+	{ID: "topics.create.config.unknown", Says: "A setting that does not exist is INVALID_CONFIG.", Refs: []string{"redpanda#135", "case A25"}, Run: refuseCreate(func(r *kmsg.CreateTopicsRequestTopic, _ int) { r.Configs = configs("foo.bar.baz=1") }, 1, kerr.InvalidConfig)},
 	{ID: "topics.create.config.values", Says: "A setting's value out of its range is INVALID_CONFIG.", Run: createBadSettings},
 	{ID: "topics.create.assignment", Says: "A manual assignment is kept.", Run: createAssignment},
-	{ID: "topics.create.assignment.invalid", Says: "A manual assignment with holes, unknown brokers or none is INVALID_REPLICA_ASSIGNMENT.", Refs: []string{"KAFKA-14129"}, Run: createBadAssignment},
+	{ID: "topics.create.assignment.invalid", Says: "A manual assignment with holes, unknown brokers or none is INVALID_REPLICA_ASSIGNMENT.", Refs: []string{"KAFKA-14129", "case A15"}, Run: createBadAssignment},
 	{ID: "topics.create.assignment.and-counts", Says: "An assignment beside a number of partitions or replicas is INVALID_REQUEST.", Run: createAssignmentAndCounts},
 	{ID: "topics.create.duplicate", Says: "A topic named twice in a request is INVALID_REQUEST and not made.", Run: createDuplicate},
 	{ID: "topics.create.partial", Says: "Topics of a request fail alone.", Run: createPartial},

@@ -14,7 +14,7 @@ import (
 // that whose producers add partitions themselves (KIP-98), and that whose
 // partitions are added by their leaders (KIP-890).
 var transactionScenarios = []Scenario{
-	{ID: "transactions.committed-readers", Says: "Readers of what is committed see nothing from the first open transaction on; when it is aborted it is listed as such.", Refs: []string{"KIP-98", "redpanda@498031126c", "kop PR 1856", "case T01"}, Run: byBoth(committedReaders)},
+	{ID: "transactions.committed-readers", Says: "Readers of what is committed see nothing from the first open transaction on; when it is aborted it is listed as such.", Refs: []string{"KIP-98", "redpanda@498031126c", "kop PR 1856", "case T01", "case F05"}, Run: byBoth(committedReaders)},
 	{ID: "transactions.timeout", Says: "A transaction's timeout of 0, below, or above transaction.max.timeout.ms is INVALID_TRANSACTION_TIMEOUT.", Refs: []string{"redpanda PR 21504", "case T03"}, Run: transactionTimeout},
 	{ID: "transactions.unknown-id", Says: "A transactional id that nobody initialized is INVALID_PRODUCER_ID_MAPPING.", Refs: []string{"redpanda PR 22912", "case T05"}, Run: unknownTransactionalID},
 	{ID: "transactions.topic-deleted", Says: "A topic that is deleted while a transaction has written to it does not hold up the transaction.", Refs: []string{"redpanda#3544", "kop#1386", "case T07"}, Run: byBoth(topicDeletedInTransaction)},

@@ -59,6 +59,8 @@ func TestApiVersionsFromTheFuture(t *testing.T) {
 	}
 }
 
+// TestClientSoftware is case O19: each connection knows whose it is, and a name or
+// version that does not look like one is refused.
 func TestClientSoftware(t *testing.T) {
 	for name, tc := range map[string]struct {
 		name, version string
@@ -87,8 +89,12 @@ func TestClientSoftware(t *testing.T) {
 			if resp.ErrorCode != tc.want {
 				t.Errorf("error %d, want %d", resp.ErrorCode, tc.want)
 			}
-			if known := call.Conn.SoftwareName != ""; known != (tc.want == 0) {
-				t.Errorf("connection's software is %q", call.Conn.SoftwareName)
+			name, version := "", "" // What the connection keeps.
+			if tc.want == 0 {
+				name, version = tc.name, tc.version
+			}
+			if call.Conn.SoftwareName != name || call.Conn.SoftwareVersion != version {
+				t.Errorf("connection's software is %q %q, want %q %q", call.Conn.SoftwareName, call.Conn.SoftwareVersion, name, version)
 			}
 		})
 	}
