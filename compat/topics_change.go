@@ -19,6 +19,7 @@ var topicScenarios = []Scenario{
 	{ID: "topics.partitions.errors", Says: "Unknown topics, topics named twice and assignments that do not fit are refused.", Run: partitionsErrors},
 	{ID: "topics.delete-records.bounds", Says: "DeleteRecords takes offsets from 0 to the high watermark, which -1 stands for.", Refs: []string{"redpanda PR 22905", "case A21"}, Run: deleteRecordsBounds},
 	{ID: "topics.delete-records.errors", Says: "DeleteRecords of what is not there, compacted or internal is refused.", Run: deleteRecordsErrors},
+	{ID: "topics.delete-records.twice", Says: "Of a partition named twice DeleteRecords does what is said last, and answers once.", Run: deleteRecordsTwice},
 	{ID: "topics.delete-records.versions", Says: "DeleteRecords moves the log start in every version, and not back.", Refs: []string{"KIP-107"}, Run: deleteRecordsVersions},
 }
 
@@ -233,6 +234,32 @@ func deleteRecordsErrors(t *T) {
 		t.code("compacted", t.deleteRecordsAt(v, compacted, 0, 0).ErrorCode, kerr.PolicyViolation)
 		t.ok("compacted and deleted", t.deleteRecordsAt(v, both, 0, 1).ErrorCode)
 		t.code("internal", t.deleteRecordsAt(v, "__consumer_offsets", 0, 0).ErrorCode, kerr.InvalidTopicException)
+	})
+}
+
+func deleteRecordsTwice(t *T) {
+	t.each(kmsg.DeleteRecords, 0, 2, func(v int16) {
+		topic := t.Topic(2)
+		for range 5 {
+			t.append(topic, plainBatch("a"))
+		}
+		req := kmsg.NewPtrDeleteRecordsRequest()
+		req.TimeoutMillis = 5000
+		for _, named := range [][]kmsg.DeleteRecordsRequestTopicPartition{{{Partition: 0, Offset: 4}, {Partition: 1}, {Partition: 0, Offset: 3}}, {}, {{Partition: 0, Offset: 2}}} {
+			req.Topics = append(req.Topics, kmsg.DeleteRecordsRequestTopic{Topic: topic, Partitions: named})
+		}
+		req.Topics = append(req.Topics, kmsg.DeleteRecordsRequestTopic{Topic: t.name("nothing")})
+		rt := one(t, "topics", ask[*kmsg.DeleteRecordsResponse](t, v, req).Topics)
+		equal(t, "topic", rt.Topic, topic)
+		low := map[int32]int64{}
+		for _, p := range rt.Partitions {
+			t.ok(fmt.Sprint("partition ", p.Partition), p.ErrorCode)
+			low[p.Partition] = p.LowWatermark
+		}
+		equal(t, "answers", len(rt.Partitions), 2)
+		equal(t, "low watermark", low[0], 2)
+		equal(t, "low watermark of the other", low[1], 0)
+		equal(t, "log start", t.startOffset(topic), 2)
 	})
 }
 

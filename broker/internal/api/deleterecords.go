@@ -19,7 +19,7 @@ func deleteRecords(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteRe
 	resp := kmsg.NewPtrDeleteRecordsResponse()
 	view := env.view(call)
 	var waiting sync.WaitGroup // All move first, and then wait together.
-	for _, t := range req.Topics {
+	for _, t := range lastNamed(req.Topics) {
 		rt := kmsg.NewDeleteRecordsResponseTopic()
 		rt.Topic = t.Topic
 		rt.Partitions = make([]kmsg.DeleteRecordsResponseTopicPartition, len(t.Partitions))
@@ -45,6 +45,30 @@ func deleteRecords(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteRe
 	}
 	waiting.Wait()
 	return resp, nil
+}
+
+// lastNamed is what a request asks for, with each topic and partition once: of a
+// partition that is named again Kafka does what is said last.
+func lastNamed(topics []kmsg.DeleteRecordsRequestTopic) (once []kmsg.DeleteRecordsRequestTopic) {
+	topicAt, partAt := make(map[string]int), make(map[topicPartition]int)
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			i, ok := topicAt[t.Topic]
+			if !ok {
+				i = len(once)
+				topicAt[t.Topic] = i
+				once = append(once, kmsg.DeleteRecordsRequestTopic{Topic: t.Topic})
+			}
+			tp := topicPartition{t.Topic, p.Partition}
+			if j, again := partAt[tp]; again {
+				once[i].Partitions[j] = p
+				continue
+			}
+			partAt[tp] = len(once[i].Partitions)
+			once[i].Partitions = append(once[i].Partitions, p)
+		}
+	}
+	return once
 }
 
 // mayDeleteRecords is the code that refuses all of a topic, or 0.

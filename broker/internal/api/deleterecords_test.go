@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -50,6 +52,35 @@ func TestDeleteRecords(t *testing.T) {
 	}
 	if got := askProduce(t, n, produceOf(9, -1, "t", id, records("d"))); got[0] != (produced{0, 3}) {
 		t.Errorf("produce after all was deleted: %+v", got)
+	}
+}
+
+// TestDeleteRecordsTwice: of a partition that is named more than once, what is said
+// last is done, and each topic and partition is answered once.
+func TestDeleteRecordsTwice(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 2)
+	n.topic("u", 2, 1)
+	n.fill("t", 0, "a", "b", "c", "d")
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	req.Version, req.TimeoutMillis = 2, 1000
+	for _, t := range []struct {
+		topic string
+		parts []kmsg.DeleteRecordsRequestTopicPartition
+	}{
+		{"t", []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 4}, {Partition: 1}, {Partition: 0, Offset: 3}}},
+		{"u", nil},
+		{"t", []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 2}}},
+	} {
+		req.Topics = append(req.Topics, kmsg.DeleteRecordsRequestTopic{Topic: t.topic, Partitions: t.parts})
+	}
+	got := ask(t, n.Env, req).(*kmsg.DeleteRecordsResponse).Topics
+	want := []kmsg.DeleteRecordsResponseTopic{{Topic: "t", Partitions: []kmsg.DeleteRecordsResponseTopicPartition{{Partition: 0, LowWatermark: 2}, {Partition: 1}}}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(kmsg.Tags{})); diff != "" {
+		t.Error(diff)
+	}
+	if start := n.partition("t", 0).LogStart(); start != 2 {
+		t.Errorf("the log starts at %d, want what was said last, 2", start)
 	}
 }
 
