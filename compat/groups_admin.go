@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -23,6 +24,7 @@ var groupAdminScenarios = []Scenario{
 	{ID: "groups.delete.offsets-gone", Says: "A deleted group's offsets are gone.", Run: deleteGroupOffsets},
 	{ID: "groups.offset-delete", Says: "OffsetDelete removes offsets of topics that the group is not subscribed to.", Refs: []string{"KIP-496"}, Run: offsetDelete},
 	{ID: "groups.offset-delete.errors", Says: "OffsetDelete of an unknown group is GROUP_ID_NOT_FOUND, of one that does not consume and has members NON_EMPTY_GROUP.", Refs: []string{"KIP-496"}, Run: offsetDeleteErrors},
+	{ID: "groups.offset-delete.partly", Says: "OffsetDelete answers each topic once, with its partitions that are there and those that are not, and asks the group even where none is.", Refs: []string{"KIP-496"}, Run: offsetDeletePartly},
 	{ID: "groups.topic-deleted", Says: "Deleting a topic deletes the offsets committed for it.", Run: offsetsOfDeletedTopic},
 }
 
@@ -294,6 +296,51 @@ func offsetDeleteErrors(t *T) {
 	t.code("unknown topic", part, kerr.UnknownTopicOrPartition)
 	_, part = t.offsetDelete(group, topic, 5)
 	t.code("unknown partition", part, kerr.UnknownTopicOrPartition)
+}
+
+func offsetDeletePartly(t *T) {
+	group, topic, missing := t.Group(), t.Topic(2), t.name("missing")
+	t.commit(t.newest(kmsg.OffsetCommit, 8), group, topic, committing{0, 5, nil}, committing{1, 6, nil})
+	asking := func(group string, topics ...string) *kmsg.OffsetDeleteRequest {
+		req := kmsg.NewPtrOffsetDeleteRequest()
+		req.Group = group
+		for _, name := range topics {
+			req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: name})
+		}
+		return req
+	}
+	name := func(rt *kmsg.OffsetDeleteRequestTopic, partitions ...int32) {
+		for _, p := range partitions {
+			rt.Partitions = append(rt.Partitions, kmsg.OffsetDeleteRequestTopicPartition{Partition: p})
+		}
+	}
+	t.each(kmsg.OffsetDelete, 0, 0, func(v int16) {
+		req := asking(group, topic, missing)
+		name(&req.Topics[0], 0, 9)
+		name(&req.Topics[1], 0)
+		resp := ask[*kmsg.OffsetDeleteResponse](t, v, req)
+		t.ok("delete", resp.ErrorCode)
+		codes := map[string]int16{}
+		for _, rt := range resp.Topics {
+			for _, p := range rt.Partitions {
+				codes[fmt.Sprint(rt.Topic, "/", p.Partition)] = p.ErrorCode
+			}
+		}
+		equal(t, "topics", len(resp.Topics), 2)
+		equal(t, "partitions", len(codes), 3)
+		t.ok("the partition that is there", codes[topic+"/0"])
+		t.code("the partition that is not", codes[topic+"/9"], kerr.UnknownTopicOrPartition)
+		t.code("the topic that is not", codes[missing+"/0"], kerr.UnknownTopicOrPartition)
+		fetch := t.newest(kmsg.OffsetFetch, 7)
+		equal(t, "the deleted offset", t.committed(fetch, group, topic, 0).Offset, -1)
+		equal(t, "the other offset", t.committed(fetch, group, topic, 1).Offset, 6)
+
+		req = asking(t.Group(), missing)
+		name(&req.Topics[0], 0)
+		resp = ask[*kmsg.OffsetDeleteResponse](t, v, req)
+		t.code("no such group, no such topic", resp.ErrorCode, kerr.GroupIDNotFound)
+		equal(t, "topics", len(resp.Topics), 0)
+	})
 }
 
 func offsetsOfDeletedTopic(t *T) {

@@ -42,16 +42,14 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 			}
 			refused.Partitions = append(refused.Partitions, rp)
 		}
-		if len(refused.Partitions) > 0 {
-			resp.Topics = append(resp.Topics, refused)
+		if len(refused.Partitions) > 0 || errorCode != 0 {
+			resp.Topics = mergeDeleted(resp.Topics, refused)
 		}
 		if len(there.Partitions) > 0 {
 			body.Topics = append(body.Topics, there)
 		}
 	}
-	if len(body.Topics) == 0 && len(req.Topics) > 0 {
-		return resp, nil
-	}
+	// The group is asked where nothing is left too: whether it is there comes first.
 	out, err := env.Groups.Ask(ctx, req.Group, group.Request{ClientID: call.Client(), Body: &body})
 	switch {
 	case ctx.Err() != nil:
@@ -63,6 +61,19 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 	if answered.ErrorCode != 0 {
 		return answered, nil // A group-level error stands alone.
 	}
-	resp.Topics = append(resp.Topics, answered.Topics...)
+	for _, t := range answered.Topics {
+		resp.Topics = mergeDeleted(resp.Topics, t)
+	}
 	return resp, nil
+}
+
+// mergeDeleted adds the answers of more partitions, one entry a topic.
+func mergeDeleted(to []kmsg.OffsetDeleteResponseTopic, more kmsg.OffsetDeleteResponseTopic) []kmsg.OffsetDeleteResponseTopic {
+	for i := range to {
+		if to[i].Topic == more.Topic {
+			to[i].Partitions = append(to[i].Partitions, more.Partitions...)
+			return to
+		}
+	}
+	return append(to, more)
 }
