@@ -242,13 +242,13 @@ func describeQuorumErrors(t *T) {
 	t.each(kmsg.DescribeQuorum, 0, 2, func(v int16) {
 		for _, req := range []*kmsg.DescribeQuorumRequest{quorumRequest(topic, 0), quorumRequest("__cluster_metadata", 1)} {
 			resp := ask[*kmsg.DescribeQuorumResponse](t, v, req)
-			code := resp.ErrorCode
-			for _, rt := range resp.Topics {
-				for _, p := range rt.Partitions {
-					code = p.ErrorCode
-				}
+			t.ok("describe", resp.ErrorCode)
+			p := one(t, "partitions", one(t, "topics", resp.Topics).Partitions)
+			t.code("partition", p.ErrorCode, kerr.UnknownTopicOrPartition)
+			if v >= 2 {
+				t.text("message", resp.ErrorMessage, "")
+				t.contains("message of the partition", p.ErrorMessage, "does not host")
 			}
-			t.code("describe", code, kerr.UnknownTopicOrPartition)
 		}
 	})
 }

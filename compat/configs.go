@@ -119,6 +119,7 @@ func describeTopicKeys(t *T) {
 	t.each(kmsg.DescribeConfigs, 0, 4, func(v int16) {
 		got := t.describeConfigs(v, kmsg.ConfigResourceTypeTopic, topic, []string{"retention.ms", "segment.bytes", "no.such.setting"}, nil)
 		t.ok("describe", got.ErrorCode)
+		t.text("message", got.ErrorMessage, "")
 		var names []string
 		for _, c := range got.Configs {
 			names = append(names, c.Name)

@@ -26,12 +26,12 @@ func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.Describe
 	for _, r := range req.Resources {
 		d := describer{env: env, im: im, req: req, names: r.ConfigNames}
 		rr := kmsg.NewDescribeConfigsResponseResource()
-		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
+		rr.ResourceType, rr.ResourceName, rr.ErrorMessage = r.ResourceType, r.ResourceName, kmsg.StringPtr("")
 		configs, err := d.resource(call, r)
 		if refusal, ok := errors.AsType[*controller.Refusal](err); ok {
 			rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, kmsg.StringPtr(refusal.Message)
 		} else if err != nil {
-			rr.ErrorCode = code(err)
+			rr.ErrorCode, rr.ErrorMessage = code(err), nil
 		}
 		rr.Configs = configs
 		if err := call.charge(&rr); err != nil {

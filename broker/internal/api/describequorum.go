@@ -43,13 +43,15 @@ func describeQuorum(_ context.Context, env *Env, call *Call, req *kmsg.DescribeQ
 		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
 		return resp, nil
 	}
+	resp.ErrorMessage = kmsg.StringPtr("")
 	if !asksForQuorum(req) {
+		unknown := kerr.UnknownTopicOrPartition
 		for _, t := range req.Topics {
 			rt := kmsg.NewDescribeQuorumResponseTopic()
 			rt.Topic = t.Topic
 			for _, p := range t.Partitions {
 				rp := kmsg.NewDescribeQuorumResponseTopicPartition()
-				rp.Partition, rp.ErrorCode = p.Partition, kerr.UnknownTopicOrPartition.Code
+				rp.Partition, rp.ErrorCode, rp.ErrorMessage = p.Partition, unknown.Code, &unknown.Description
 				rt.Partitions = append(rt.Partitions, rp)
 			}
 			resp.Topics = append(resp.Topics, rt)
@@ -59,7 +61,7 @@ func describeQuorum(_ context.Context, env *Env, call *Call, req *kmsg.DescribeQ
 	q := env.Quorum()
 	now := time.Now().UnixMilli()
 	rp := kmsg.NewDescribeQuorumResponseTopicPartition()
-	resp.ErrorMessage, rp.ErrorMessage = kmsg.StringPtr(""), kmsg.StringPtr("")
+	rp.ErrorMessage = kmsg.StringPtr("")
 	rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = q.LeaderID, q.Epoch, q.HighWatermark
 	if q.LeaderID != env.NodeID {
 		rp.ErrorCode = kerr.NotLeaderForPartition.Code
