@@ -55,6 +55,12 @@ func dial(ctx context.Context, dialer func(context.Context, string, string) (net
 	return &Conn{net: c, in: bufio.NewReaderSize(c, 64<<10), client: client, next: 1}, nil
 }
 
+// Dial connects to a broker, as the client that it is told. The context's deadline is
+// the connection's.
+func Dial(ctx context.Context, addr, clientID string) (*Conn, error) {
+	return dial(ctx, new(net.Dialer).DialContext, addr, clientID)
+}
+
 // Close closes the connection.
 func (c *Conn) Close() error { return c.net.Close() }
 

@@ -64,6 +64,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f.StringVar(&o.release, "release", "", "the Kafka `release` to be like, as 3.9: leave out what Kafka does only since a later one")
 	f.BoolVar(&o.quick, "quick", false, "leave out what takes seconds")
 	f.BoolVar(&o.list, "list", false, "print the scenarios and play none")
+	cmd.AddCommand(fuzzCommand(out))
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(progress)
