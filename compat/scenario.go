@@ -74,6 +74,7 @@ func Scenarios() []Scenario {
 		clusterScenarios, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 		consumerScenarios, transactionScenarios,
+		foundScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
 	return all

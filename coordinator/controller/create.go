@@ -88,6 +88,7 @@ func refuseTopics(req *kmsg.CreateTopicsRequest, resp *kmsg.CreateTopicsResponse
 func refusedTopic(name string, refusal *Refusal) kmsg.CreateTopicsResponseTopic {
 	rt := kmsg.NewCreateTopicsResponseTopic()
 	rt.Topic, rt.ErrorCode, rt.ErrorMessage = name, refusal.code(), refusal.text()
+	rt.Configs = []kmsg.CreateTopicsResponseTopicConfig{} // Null would be another answer.
 	return rt
 }
 

@@ -22,6 +22,8 @@ func (s *Shard) describeConsumers(t coordinator.Ticket, req *kmsg.ConsumerGroupD
 		og := kmsg.NewConsumerGroupDescribeResponseGroup()
 		og.Group = id
 		switch g := s.groups[id]; {
+		case id == "":
+			og.ErrorCode = kerr.InvalidGroupID.Code
 		case g == nil:
 			og.ErrorCode, og.ErrorMessage = kerr.GroupIDNotFound.Code, new("Group "+id+" not found.")
 		case g.consumers == nil:

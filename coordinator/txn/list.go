@@ -75,7 +75,7 @@ func NewFilter(req *kmsg.ListTransactionsRequest) (f Filter, unknown []string, e
 		f.longerMs = -1
 	}
 	for _, name := range req.StateFilters {
-		if !slices.Contains(kmsg.TransactionStateStrings(), name) {
+		if !slices.Contains(kmsg.TransactionStateStrings(), name) && !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}

@@ -138,7 +138,11 @@ func (m *metadataTopics) byName(ctx context.Context) []kmsg.MetadataResponseTopi
 		if !ok {
 			var err error
 			if t, err = m.create(ctx, name); err != nil {
-				out = append(out, m.failed(asked.Topic, [16]byte{}, code(err)))
+				rt := m.failed(asked.Topic, [16]byte{}, code(err))
+				if rt.ErrorCode != kerr.TopicAuthorizationFailed.Code {
+					rt.AuthorizedOperations = m.operations(name)
+				}
+				out = append(out, rt)
 				continue
 			}
 		}
@@ -175,14 +179,20 @@ func (m *metadataTopics) create(ctx context.Context, name string) (*controller.T
 func (m *metadataTopics) topic(t *controller.Topic) kmsg.MetadataResponseTopic {
 	rt := m.failed(kmsg.StringPtr(t.Name), t.ID, 0)
 	rt.IsInternal = isInternal(t.Name)
-	if m.req.IncludeTopicAuthorizedOperations {
-		rt.AuthorizedOperations = m.env.authorized(m.call.Conn, topicOperations, kmsg.ACLResourceTypeTopic, t.Name)
-	}
+	rt.AuthorizedOperations = m.operations(t.Name)
 	rt.Partitions = make([]kmsg.MetadataResponseTopicPartition, len(t.Partitions))
 	for i, p := range t.Partitions {
 		rt.Partitions[i] = m.partition(p)
 	}
 	return rt
+}
+
+// operations are what the principal may do to a topic, if that was asked.
+func (m *metadataTopics) operations(name string) int32 {
+	if !m.req.IncludeTopicAuthorizedOperations {
+		return unasked
+	}
+	return m.env.authorized(m.call.Conn, topicOperations, kmsg.ACLResourceTypeTopic, name)
 }
 
 func (m *metadataTopics) partition(p *controller.Partition) kmsg.MetadataResponseTopicPartition {

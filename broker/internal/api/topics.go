@@ -40,6 +40,7 @@ func createTopics(ctx context.Context, env *Env, call *Call, req *kmsg.CreateTop
 func refusedTopic(name string, err *kerr.Error) kmsg.CreateTopicsResponseTopic {
 	rt := kmsg.NewCreateTopicsResponseTopic()
 	rt.Topic, rt.ErrorCode, rt.ErrorMessage = name, err.Code, kmsg.StringPtr(err.Description)
+	rt.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 	return rt
 }
 

@@ -1,0 +1,92 @@
+package compat
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// foundScenarios are what differential fuzzing (compat/differential) found and no
+// scenario had.
+var foundScenarios = []Scenario{
+	{ID: "groups.offset-delete.nothing-left", Says: "OffsetDelete of an unknown group is GROUP_ID_NOT_FOUND even if it names no partition that there is.", Refs: []string{"KIP-496"}, Run: offsetDeleteNothing},
+	{ID: "groups.consumer.describe-empty-id", Says: "ConsumerGroupDescribe of the empty group id is INVALID_GROUP_ID.", Refs: []string{"KIP-848"}, Since: "3.8", Run: describeNoGroup},
+	{ID: "metadata.operations.unknown-topic", Says: "Authorized operations are told of topics that there are not, too.", Refs: []string{"KIP-430"}, Run: operationsOfUnknown},
+	{ID: "topics.create.refused-has-no-configs", Says: "A topic that was not made is answered with an empty list of settings from version 5, not with null.", Refs: []string{"KIP-525"}, Run: refusedConfigs},
+	{ID: "transactions.list.unknown-state-once", Says: "ListTransactions names a state filter that it does not know once, however often it was sent.", Refs: []string{"KIP-664"}, Since: "3.0", Run: unknownStateOnce},
+	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
+}
+
+func offsetDeleteNothing(t *T) {
+	top, _ := t.offsetDelete(t.Group(), t.name("missing"), 0)
+	t.code("unknown group and topic", top, kerr.GroupIDNotFound)
+	top, _ = t.offsetDelete(t.Group(), t.Topic(1), 7)
+	t.code("unknown group and partition", top, kerr.GroupIDNotFound)
+}
+
+func describeNoGroup(t *T) {
+	t.each(kmsg.ConsumerGroupDescribe, 0, 1, func(v int16) {
+		req := kmsg.NewPtrConsumerGroupDescribeRequest()
+		req.Groups = []string{""}
+		g := one(t, "groups", ask[*kmsg.ConsumerGroupDescribeResponse](t, v, req).Groups)
+		t.code("describe", g.ErrorCode, kerr.InvalidGroupID)
+	})
+}
+
+func operationsOfUnknown(t *T) {
+	name := t.name("missing")
+	t.each(kmsg.Metadata, 8, 13, func(v int16) {
+		req := kmsg.NewPtrMetadataRequest()
+		req.IncludeTopicAuthorizedOperations = true
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = &name
+		req.Topics = append(req.Topics, rt)
+		got := one(t, "topics", ask[*kmsg.MetadataResponse](t, v, req).Topics)
+		t.code("metadata", got.ErrorCode, kerr.UnknownTopicOrPartition)
+		equal(t, "operations", got.AuthorizedOperations, topicOperations)
+	})
+}
+
+func refusedConfigs(t *T) {
+	t.each(kmsg.CreateTopics, 5, 7, func(v int16) {
+		resp := ask[*kmsg.CreateTopicsResponse](t, v, createTopic("not/a/name", 1))
+		got := one(t, "topics", resp.Topics)
+		t.code("create", got.ErrorCode, kerr.InvalidTopicException)
+		if got.Configs == nil {
+			t.Fatalf("the settings are null")
+		}
+		equal(t, "settings", len(got.Configs), 0)
+	})
+}
+
+func unknownStateOnce(t *T) {
+	t.each(kmsg.ListTransactions, 0, 2, func(v int16) {
+		req := kmsg.NewPtrListTransactionsRequest()
+		req.StateFilters = []string{"Odd", "Odd"}
+		resp := ask[*kmsg.ListTransactionsResponse](t, v, req)
+		t.ok("list", resp.ErrorCode)
+		equal(t, "state", one(t, "unknown states", resp.UnknownStateFilters), "Odd")
+	})
+}
+
+func unfitInTransaction(t *T) {
+	topic, id := t.Topic(1), t.name("x")
+	init := kmsg.NewPtrInitProducerIDRequest()
+	init.TransactionalID, init.TransactionTimeoutMillis = &id, 60000
+	version := t.newest(kmsg.InitProducerID, 4)
+	var p *kmsg.InitProducerIDResponse
+	t.until("a producer id", func() bool {
+		p = ask[*kmsg.InitProducerIDResponse](t, version, init)
+		return p.ErrorCode == 0
+	})
+	b := numbered(p.ProducerID, p.ProducerEpoch, 0, 1)
+	b.attrs |= attrTransactional
+	send := func(v int16, records []byte) int16 {
+		req := t.produceRequest(v, -1, topic, portion{0, records})
+		req.TransactionID = &id
+		return one(t, "partitions", one(t, "topics", ask[*kmsg.ProduceResponse](t, v, req).Topics).Partitions).ErrorCode
+	}
+	t.code("not in the transaction", send(5, b.bytes()), kerr.InvalidTxnState)
+	t.code("two batches", send(5, append(b.bytes(), b.bytes()...)), kerr.InvalidRecord)
+	b.codec = codecZstd
+	t.code("zstd before version 7", send(5, b.bytes()), kerr.UnsupportedCompressionType)
+}
