@@ -13,6 +13,9 @@ var foundScenarios = []Scenario{
 	{ID: "metadata.operations.unknown-topic", Says: "Authorized operations are told of topics that there are not, too.", Refs: []string{"KIP-430"}, Run: operationsOfUnknown},
 	{ID: "topics.create.refused-has-no-configs", Says: "A topic that was not made is answered with an empty list of settings from version 5, not with null.", Refs: []string{"KIP-525"}, Run: refusedConfigs},
 	{ID: "transactions.list.unknown-state-once", Says: "ListTransactions names a state filter that it does not know once, however often it was sent.", Refs: []string{"KIP-664"}, Since: "3.0", Run: unknownStateOnce},
+	{ID: "topics.describe-partitions.limit-before-unknown", Says: "When the limit of partitions is reached, the cursor names the next topic whether there is one or not.", Refs: []string{"KIP-966"}, Since: "3.8", Run: limitBeforeUnknown},
+	{ID: "configs.describe.one-bad-type", Says: "A kind of resource that does not exist fails the whole DescribeConfigs.", Run: oneBadType},
+	{ID: "configs.describe.doubles", Says: "A setting that is a double is described as Java prints it.", Run: describedDoubles},
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
 }
 
@@ -89,4 +92,54 @@ func unfitInTransaction(t *T) {
 	t.code("two batches", send(5, append(b.bytes(), b.bytes()...)), kerr.InvalidRecord)
 	b.codec = codecZstd
 	t.code("zstd before version 7", send(5, b.bytes()), kerr.UnsupportedCompressionType)
+}
+
+func limitBeforeUnknown(t *T) {
+	topic := t.Topic(2)
+	missing := topic + "-missing" // It comes next.
+	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+	req.ResponsePartitionLimit = 2
+	for _, name := range []string{missing, topic} {
+		rt := kmsg.NewDescribeTopicPartitionsRequestTopic()
+		rt.Topic = name
+		req.Topics = append(req.Topics, rt)
+	}
+	resp := ask[*kmsg.DescribeTopicPartitionsResponse](t, 0, req)
+	got := one(t, "topics", resp.Topics)
+	equal(t, "partitions", len(got.Partitions), 2)
+	if resp.NextCursor == nil {
+		t.Fatalf("there is no cursor")
+	}
+	equal(t, "the cursor's topic", resp.NextCursor.Topic, missing)
+	equal(t, "the cursor's partition", resp.NextCursor.Partition, 0)
+}
+
+func oneBadType(t *T) {
+	topic := t.Topic(1)
+	t.each(kmsg.DescribeConfigs, 0, 4, func(v int16) {
+		req := kmsg.NewPtrDescribeConfigsRequest()
+		for _, kind := range []kmsg.ConfigResourceType{kmsg.ConfigResourceTypeTopic, 3} {
+			rr := kmsg.NewDescribeConfigsRequestResource()
+			rr.ResourceType, rr.ResourceName = kind, topic
+			req.Resources = append(req.Resources, rr)
+		}
+		resp := ask[*kmsg.DescribeConfigsResponse](t, v, req)
+		equal(t, "resources", len(resp.Resources), 2)
+		for _, r := range resp.Resources {
+			t.code("describe", r.ErrorCode, kerr.InvalidRequest)
+			equal(t, "settings", len(r.Configs), 0)
+		}
+	})
+}
+
+func describedDoubles(t *T) {
+	for given, want := range map[string]string{"1": "1.0", "0": "0.0", "0.25": "0.25", "0.0005": "5.0E-4", "0.50": "0.5"} {
+		topic := t.Topic(1, "min.cleanable.dirty.ratio="+given)
+		got := t.describeConfigs(t.newest(kmsg.DescribeConfigs, 4), kmsg.ConfigResourceTypeTopic, topic, []string{"min.cleanable.dirty.ratio"}, nil)
+		t.ok("describe", got.ErrorCode)
+		c := one(t, "settings", got.Configs)
+		if c.Value == nil || *c.Value != want {
+			t.Fatalf("%s is described as %s, want %s", given, plain(c.Value), want)
+		}
+	}
 }

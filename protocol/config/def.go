@@ -133,6 +133,7 @@ func (d *Def) Normalize(value string) (string, error) {
 		if d.check.number != nil {
 			err = d.wrap(v, d.check.number(f))
 		}
+		v = javaDouble(f)
 	case List:
 		items := SplitList(v)
 		if d.check.list != nil {
@@ -157,6 +158,27 @@ func (d *Def) Normalize(value string) (string, error) {
 		return "", err
 	}
 	return v, nil
+}
+
+// javaDouble is how Java prints a double, and so how Kafka describes one: with at
+// least one digit behind the point, and an exponent from 10^7 up and below 10^-3.
+func javaDouble(f float64) string {
+	if abs := math.Abs(f); abs == 0 || 1e-3 <= abs && abs < 1e7 {
+		s := strconv.FormatFloat(f, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	}
+	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
+	if !ok {
+		return mantissa // Infinity and NaN.
+	}
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	n, _ := strconv.Atoi(exponent) // It was just formatted.
+	return mantissa + "E" + strconv.Itoa(n)
 }
 
 // integer checks a whole number of the setting's width and range.

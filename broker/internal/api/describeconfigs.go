@@ -23,6 +23,9 @@ import (
 func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.DescribeConfigsRequest) (*kmsg.DescribeConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	im := env.Image()
+	if odd := slices.IndexFunc(req.Resources, func(r kmsg.DescribeConfigsRequestResource) bool { return !describable(r.ResourceType) }); odd >= 0 {
+		return refuseResources(req, unsupported(req.Resources[odd].ResourceType)), nil // As Kafka: all of them.
+	}
 	for _, r := range req.Resources {
 		d := describer{env: env, im: im, req: req, names: r.ConfigNames}
 		rr := kmsg.NewDescribeConfigsResponseResource()
@@ -71,7 +74,33 @@ func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) 
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return d.group(r.ResourceName)
 	}
-	return nil, configRefusal(kerr.InvalidRequest, "Unsupported resource type: %s", r.ResourceType)
+	return nil, unsupported(r.ResourceType)
+}
+
+// describable says whether there are settings of a kind of resource.
+func describable(kind kmsg.ConfigResourceType) bool {
+	switch kind {
+	case kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger,
+		kmsg.ConfigResourceTypeClientMetrics, kmsg.ConfigResourceTypeGroupConfig:
+		return true
+	}
+	return false
+}
+
+func unsupported(kind kmsg.ConfigResourceType) *controller.Refusal {
+	return configRefusal(kerr.InvalidRequest, "Unsupported resource type: %s", kind)
+}
+
+// refuseResources answers all resources of a request with one error.
+func refuseResources(req *kmsg.DescribeConfigsRequest, refusal *controller.Refusal) *kmsg.DescribeConfigsResponse {
+	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	for _, r := range req.Resources {
+		rr := kmsg.NewDescribeConfigsResponseResource()
+		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
+		rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, kmsg.StringPtr(refusal.Message)
+		resp.Resources = append(resp.Resources, rr)
+	}
+	return resp
 }
 
 // mayConfigs asks for the right to see or change the settings of a resource.
@@ -208,11 +237,19 @@ func (d *describer) own(defs []*config.Def, set map[string]string, source config
 }
 
 // entry answers one setting.
+// shown is a value as Kafka shows it, which is not always as it was given.
+func shown(def *config.Def, value string) string {
+	if normal, err := def.Normalize(value); err == nil {
+		return normal
+	}
+	return value
+}
+
 func (d *describer) entry(def *config.Def, value string, readOnly bool, synonyms []config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
 	e := kmsg.NewDescribeConfigsResponseResourceConfig()
 	e.Name, e.ReadOnly, e.IsSensitive = def.Name, readOnly, def.Sensitive()
 	if !def.Sensitive() {
-		e.Value = kmsg.StringPtr(value)
+		e.Value = kmsg.StringPtr(shown(def, value))
 	}
 	source := config.SourceDefault
 	if len(synonyms) > 0 {
@@ -229,7 +266,7 @@ func (d *describer) entry(def *config.Def, value string, readOnly bool, synonyms
 			s := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
 			s.Name, s.Source = syn.Name, kmsg.ConfigSource(syn.Source)
 			if !def.Sensitive() {
-				s.Value = kmsg.StringPtr(syn.Value)
+				s.Value = kmsg.StringPtr(shown(def, syn.Value))
 			}
 			e.ConfigSynonyms = append(e.ConfigSynonyms, s)
 		}

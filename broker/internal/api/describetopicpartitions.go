@@ -34,6 +34,12 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 			}
 			continue
 		}
+		if left == 0 { // Whether there is such a topic is looked up on the next page.
+			cursor := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
+			cursor.Topic = name
+			resp.NextCursor = &cursor
+			break
+		}
 		t, ok := im.Topic(name)
 		if !ok {
 			errorCode := kerr.UnknownTopicOrPartition.Code
