@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -108,7 +109,7 @@ func (g *gen) produce(acks int16, txn *string, places []at, batches []batch, lea
 			id := v.name(*txn)
 			req.TransactionID = &id
 		}
-		for _, topic := range topicsIn(places) {
+		for _, topic := range v.told(topicsIn(places), version >= 13) {
 			t := kmsg.NewProduceRequestTopic()
 			if version >= 13 {
 				t.TopicID = v.topicID(topic)
@@ -126,6 +127,19 @@ func (g *gen) produce(acks int16, txn *string, places []at, batches []batch, lea
 		}
 		return req
 	}, learn)
+}
+
+// told are the topics that a request can tell apart: by id, one that has none.
+func (v *view) told(topics []string, byID bool) []string {
+	strange := false
+	return slices.DeleteFunc(topics, func(name string) bool {
+		if !byID || v.topicID(name) != strangerTopic {
+			return false
+		}
+		again := strange
+		strange = true
+		return again
+	})
 }
 
 // topicsIn are the topics of partitions, as they first come.
@@ -168,7 +182,15 @@ func (g *gen) fetched() []fetched {
 
 func fetchTopics(v *view, version int16, parts []fetched) []kmsg.FetchRequestTopic {
 	var topics []kmsg.FetchRequestTopic
+	var named []at
 	for _, f := range parts {
+		named = append(named, f.at)
+	}
+	told := v.told(topicsIn(named), version >= 13)
+	for _, f := range parts {
+		if !slices.Contains(told, f.topic) {
+			continue
+		}
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.Partition, p.FetchOffset, p.PartitionMaxBytes = f.partition, f.offset, f.max
 		p.CurrentLeaderEpoch, p.LastFetchedEpoch, p.LogStartOffset = f.current, f.epoch, -1

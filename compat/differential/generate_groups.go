@@ -55,7 +55,10 @@ func (g *gen) joinGroup() { g.join(g.group(classicNames), pick(g, memberNames...
 func (g *gen) join(group, name string, static bool) {
 	protocols := []string{"range"}
 	if g.one(4) {
-		protocols = pick(g, []string{"range", "roundrobin"}, []string{"roundrobin"}, nil, []string{"range", "range"})
+		protocols = pick(g, []string{"range", "roundrobin"}, []string{"roundrobin"}, nil)
+	}
+	if g.one(60) {
+		protocols = []string{"range", "range"}
 	}
 	kind := "consumer"
 	if g.one(15) {

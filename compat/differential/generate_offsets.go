@@ -37,7 +37,7 @@ func (g *gen) offsetCommit() {
 			m := v.member(group, as)
 			req.MemberID, req.Generation = m.id, m.generation+off
 		}
-		for _, topic := range topicsIn(places) {
+		for _, topic := range v.told(topicsIn(places), version >= 10) {
 			t := kmsg.NewOffsetCommitRequestTopic()
 			if version >= 10 {
 				t.TopicID = v.topicID(topic)
@@ -84,7 +84,7 @@ func (g *gen) offsetFetch() {
 				m := v.member(name, as)
 				r.MemberID, r.MemberEpoch = &m.id, m.generation+off
 			}
-			for _, topic := range topicsIn(places) {
+			for _, topic := range v.told(topicsIn(places), version >= 10) {
 				t := kmsg.NewOffsetFetchRequestGroupTopic()
 				t.Partitions = partitionsIn(places, topic)
 				if version >= 10 {

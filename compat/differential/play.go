@@ -59,6 +59,7 @@ type world struct {
 type waiting struct {
 	step Step
 	line int
+	sent [2]kmsg.Request
 	late [2]chan answer
 	got  [2]*answer
 }
@@ -113,7 +114,7 @@ func (w *world) step(ctx context.Context, s Step) (*Difference, error) {
 	w.both(func(i int, side *side) { got[i] = side.ask(ctx, s) })
 	if got[0].late != nil && got[1].late != nil {
 		w.lines = append(w.lines, Line{Number: s.Number, Request: s.title() + got[0].request.String()})
-		w.waiting = append(w.waiting, waiting{step: s, line: len(w.lines) - 1, late: [2]chan answer{got[0].late, got[1].late}})
+		w.waiting = append(w.waiting, waiting{step: s, line: len(w.lines) - 1, sent: [2]kmsg.Request{got[0].sent, got[1].sent}, late: [2]chan answer{got[0].late, got[1].late}})
 		return nil, ctx.Err()
 	}
 	w.both(func(i int, _ *side) { got[i] = got[i].wait(ctx, otherLimit) })
@@ -181,7 +182,10 @@ func (w *world) look(ctx context.Context) (*Difference, error) {
 			continue
 		}
 		var got [2]answer
-		w.both(func(i int, _ *side) { got[i] = p.take(ctx, i) })
+		w.both(func(i int, _ *side) {
+			got[i] = p.take(ctx, i)
+			got[i].sent = p.sent[i]
+		})
 		if d := w.compare(p.step, got, p.line, true); d != nil {
 			w.waiting = append(still, w.waiting[i+1:]...)
 			return d, nil
