@@ -24,9 +24,12 @@ type peer struct {
 	argv []string // Starts it; run again, it starts again on the same data.
 	env  []string // Beside this process's own.
 	log  string   // The file that its output goes to.
+	data string   // Where it keeps its logs, empty if it keeps none.
 
-	process *os.Process   // Nil if it does not run.
+	process *os.Process   // Nil if it was not started, or was stopped.
 	exited  chan struct{} // Closed when the process has ended.
+	began   time.Time     // When it was started.
+	lost    error         // Why it takes no part any more.
 }
 
 // startLimit is how long a broker may take to answer. Apache Kafka on a busy
@@ -36,40 +39,95 @@ const startLimit = 2 * time.Minute
 // start runs the process and returns how long it took until it answered a
 // request.
 func (p *peer) start(ctx context.Context) (time.Duration, error) {
+	if err := p.launch(); err != nil {
+		return 0, err
+	}
+	return p.answers(ctx)
+}
+
+// launch runs the process and waits for nothing.
+func (p *peer) launch() error {
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = out.Close() }() // The process has its own handle.
 	// The context is not the command's: a broker is asked to stop, not killed.
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // See above.
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = out, out
-	began := time.Now()
+	p.began = time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("%s: %w", p.name, err)
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	p.process, p.exited = cmd.Process, make(chan struct{})
 	go func(exited chan struct{}) {
 		_ = cmd.Wait() // Why it ended is in its log.
 		close(exited)
 	}(p.exited)
-	answered := make(chan error, 1)
+	return nil
+}
+
+// answers waits until the process answers a request, and returns how long that
+// took from its start.
+func (p *peer) answers(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	answered := make(chan error, 1)
 	go func() { answered <- untilAnswered(ctx, p.addr) }()
 	select {
 	case <-p.exited:
 		p.process = nil
-		return 0, fmt.Errorf("%s ended while starting; see %s", p.name, p.log)
+		return 0, fmt.Errorf("%s ended while starting%s", p.name, p.lastWords())
 	case err := <-answered:
-		took := time.Since(began)
+		took := time.Since(p.began)
 		if err != nil {
-			err = fmt.Errorf("%s does not answer on %s; see %s: %w", p.name, p.addr, p.log, err)
+			err = fmt.Errorf("%s does not answer on %s: %w%s", p.name, p.addr, err, p.lastWords())
 			return took, errors.Join(err, p.stop())
 		}
 		return took, nil
 	}
+}
+
+// running says whether the process is there.
+func (p *peer) running() bool {
+	if p.process == nil {
+		return false
+	}
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// whileRunning returns a context that ends when the process does: a client would
+// go on trying.
+func (p *peer) whileRunning(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done within %s", short(limit)))
+	go func(exited <-chan struct{}) {
+		select {
+		case <-exited:
+			end(fmt.Errorf("%s ended by itself%s", p.name, p.lastWords()))
+		case <-ctx.Done():
+			end(nil)
+		}
+	}(p.exited)
+	return ctx, cancel
+}
+
+// lastWords is the end of the process's log, for errors: the log goes with the
+// rest of the comparison's directory.
+func (p *peer) lastWords() string {
+	const most = 300
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return "; " + err.Error()
+	}
+	end := strings.TrimSpace(string(text[max(len(text)-most, 0):]))
+	return "; its log ends: " + end
 }
 
 // pid is the process, 0 if it does not run.
@@ -80,22 +138,29 @@ func (p *peer) pid() int {
 	return p.process.Pid
 }
 
-// stopLimit is how long a broker may take to stop before it is killed.
-const stopLimit = time.Minute
+// stopLimit is how long a broker may take to stop before it is killed: Apache
+// Kafka closes ten thousand logs one after the other.
+const stopLimit = 3 * time.Minute
 
-// stop asks the process to end, and waits until it has.
+// stop asks the process to end, and waits until it has. It is an error if it had
+// ended before, or if it had to be killed.
 func (p *peer) stop() error {
 	if p.process == nil {
 		return nil
 	}
-	process := p.process
+	process, alive := p.process, p.running()
 	p.process = nil
+	if !alive {
+		return fmt.Errorf("%s ended by itself%s", p.name, p.lastWords())
+	}
 	if err := process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	kill := time.AfterFunc(stopLimit, func() { _ = process.Kill() })
-	defer kill.Stop()
 	<-p.exited
+	if !kill.Stop() {
+		return fmt.Errorf("%s did not stop within %s and was killed", p.name, short(stopLimit))
+	}
 	return nil
 }
 
@@ -162,7 +227,7 @@ func ourPeer(name, dir string, settings ...string) (*peer, error) {
 	for _, s := range settings {
 		argv = append(argv, "--set", s)
 	}
-	return &peer{name: name, addr: addr, argv: argv, log: home + ".log"}, nil
+	return &peer{name: name, addr: addr, argv: argv, log: home + ".log", data: home}, nil
 }
 
 // floorPeer is the probe.
@@ -194,7 +259,8 @@ const (
 // directory of its own, once, so that jars are there and the data is formatted;
 // then it takes over the command line of the process, and stops it.
 func apachePeer(ctx context.Context, dir, control string) (*peer, error) {
-	env := []string{"APACHE_PORT=" + apachePort, "APACHE_CONTROLLER_PORT=" + apacheController, "APACHE_DATA=" + filepath.Join(dir, "apache")}
+	data := filepath.Join(dir, "apache")
+	env := []string{"APACHE_PORT=" + apachePort, "APACHE_CONTROLLER_PORT=" + apacheController, "APACHE_DATA=" + data}
 	script := func(ctx context.Context, arg string) (string, error) {
 		cmd := exec.CommandContext(ctx, control, arg)
 		cmd.Env = append(os.Environ(), env...)
@@ -228,5 +294,5 @@ func apachePeer(ctx context.Context, dir, control string) (*peer, error) {
 		return nil, err
 	}
 	argv := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
-	return &peer{name: nameApache, addr: found[1], argv: argv, log: filepath.Join(dir, "apache.log")}, nil
+	return &peer{name: nameApache, addr: found[1], argv: argv, log: filepath.Join(dir, "apache.log"), data: data}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,7 @@ func (f findings) bars(r row) []bar {
 func (f findings) svg() string {
 	var all []float64
 	height := topMargin
+	f.rows = slices.DeleteFunc(slices.Clone(f.rows), func(r row) bool { return slices.Contains(r.except, nameFloor) })
 	for _, r := range f.rows {
 		for _, b := range f.bars(r) {
 			all = append(all, b.ratio)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,6 +75,7 @@ func (f findings) markdown() string {
 	}
 	f.writeVerdicts(&b)
 	f.writeRows(&b)
+	f.writeRestarts(&b)
 	f.writeStanding(&b)
 	return b.String()
 }
@@ -88,6 +90,11 @@ func (f findings) writeVerdicts(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", v.what, v.promise, v.found, mark)
 	}
 	for _, r := range f.rows {
+		for _, v := range r.verdicts() {
+			line(v)
+		}
+	}
+	for _, r := range f.restarted {
 		for _, v := range r.verdicts() {
 			line(v)
 		}
@@ -112,7 +119,7 @@ func (f findings) writeRows(b *strings.Builder) {
 				continue
 			}
 			if c.err != nil {
-				fmt.Fprintf(b, "| %s | %s%s | failed: %s |\n", r.name, name, c.failures(), strings.ReplaceAll(c.err.Error(), "\n", " "))
+				fmt.Fprintf(b, "| %s | %s%s | failed: %s |\n", r.name, name, c.failures(), oneLine(c.err))
 				continue
 			}
 			fmt.Fprintf(b, "| %s | %s%s | %s | %s | %.0f | %.1f | %s | %s | %s | %s |\n",
@@ -122,6 +129,11 @@ func (f findings) writeRows(b *strings.Builder) {
 	}
 	b.WriteString("\nLatency: of a record from Produce to its acknowledgement, which at full speed is mostly its wait in the\n" +
 		"client's buffer; of a fetch; or from producer to consumer.\n\n")
+}
+
+// oneLine has an error fit into a cell of a table.
+func oneLine(err error) string {
+	return strings.NewReplacer("\n", " ", "|", "\\|").Replace(err.Error())
 }
 
 // failures tells of runs that failed, if any did.
@@ -162,15 +174,54 @@ func (f findings) writeStanding(b *strings.Builder) {
 		"|---|---|---|---|---|---|---|---|---|\n", short(f.idle), f.partitions)
 	for _, name := range f.peers {
 		s := f.standing[name]
-		crowded := "– | – | – | –"
+		if s.startErr != nil {
+			fmt.Fprintf(b, "| %s | failed: %s |\n", name, oneLine(s.startErr))
+			continue
+		}
+		idle, crowded := "– | – | –", "– | – | – | –"
+		if s.idleErr != nil {
+			idle = "failed: " + oneLine(s.idleErr) + " | – | –"
+		} else if s.idleFor > 0 {
+			idle = coreText(s.idle.CPU, s.idleFor) + " | " + memoryText(&s.idle)
+		}
 		switch {
 		case s.err != nil:
-			crowded = "failed | – | – | –"
+			crowded = "failed: " + oneLine(s.err) + " | – | – | –"
 		case s.created > 0:
 			crowded = fmt.Sprintf("%s | %s | %s", short(s.created), coreText(s.partitions.CPU, s.idleFor), memoryText(&s.partitions))
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, short(s.start), coreText(s.idle.CPU, s.idleFor), memoryText(&s.idle), crowded)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, short(s.start), idle, crowded)
 	}
+}
+
+// writeRestarts prints what brokers did that were stopped and started again.
+func (f findings) writeRestarts(b *strings.Builder) {
+	if len(f.restarted) == 0 {
+		return
+	}
+	b.WriteString("## After a clean stop\n\n" +
+		"Each broker is given what the row says, stopped in good order and started again. Times are from the\n" +
+		"start of the process; the rate leaves out what came before the first answer; CPU and memory, its peak,\n" +
+		"are of all until the end. Groups have " + strconv.Itoa(partitionsOfGroup) + " committed offsets each. Of the log that is compacted each key\n" +
+		"was written twice, and what is left was read and found to be right; its bound is of the default\n" +
+		"`log.cleaner.dedupe.buffer.size`.\n\n" +
+		"| row | broker | stop | first answer | until | took | a second | CPU | anonymous | file-backed |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range f.restarted {
+		for _, name := range f.peers {
+			found, ok := r.found[name]
+			if !ok {
+				continue
+			}
+			if found.err != nil {
+				fmt.Fprintf(b, "| %s | %s | failed: %s |\n", r.name, name, oneLine(found.err))
+				continue
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %.2f s | %s |\n", r.name, name, short(found.stopped),
+				short(found.first), r.done, short(found.done), r.rate(found), found.usage.CPU.Seconds(), memoryText(&found.usage))
+		}
+	}
+	b.WriteString("\n")
 }
 
 // coreText is a share of one core.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,14 @@ func TestVerdicts(t *testing.T) {
 		"memory that was not watched": {target{anonBytes: 64 << 20, fileBytes: 256 << 20}, map[string]cell{
 			nameOurs: {Result: Result{}},
 		}, []bool{false, false}},
-		"nothing promised": {target{}, map[string]cell{nameOurs: {Result: spent(0, 1)}}, nil},
+		"as fast as another": {target{notSlower: []string{nameApache}}, map[string]cell{
+			nameOurs: {Result: spent(0, 1000)}, nameApache: {Result: spent(0, 1000)},
+		}, []bool{true}},
+		"slower than another": {target{notSlower: []string{nameApache}}, map[string]cell{
+			nameOurs: {Result: spent(0, 999)}, nameApache: {Result: spent(0, 1000)},
+		}, []bool{false}},
+		"the other is not there": {target{notSlower: []string{nameApache}}, map[string]cell{nameOurs: {Result: spent(0, 999)}}, nil},
+		"nothing promised":       {target{}, map[string]cell{nameOurs: {Result: spent(0, 1)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := row{workload{name: name, by: cpuPerGiB, want: tc.want}, tc.cells}.verdicts()
@@ -113,6 +121,9 @@ func TestReport(t *testing.T) {
 			nameFloor: {Result: spent(time.Second, 1000)}, nameOurs: {Result: spent(1250*time.Millisecond, 900)},
 			nameApache: {err: errors.New("two\nlines"), failed: 2, runs: 3},
 		}}},
+		restarted: []restartRow{{restart{name: "comeback", done: "all of it", count: 50, units: "things", want: restartTarget{done: 2 * time.Second}}, map[string]revival{
+			nameOurs: {first: time.Second, done: 3 * time.Second}, nameApache: {err: errors.New("a|b")},
+		}}},
 		standing: map[string]*standing{nameFloor: {}, nameOurs: {start: 31 * time.Millisecond}, nameApache: {err: errors.New("no")}},
 		machine:  thisMachine(),
 	}
@@ -137,6 +148,8 @@ func TestReport(t *testing.T) {
 		"| produce <x> | CPU ≤ 1.5 × floor | 1.25 × | met |",
 		"| start to first answer | < 30ms | 31ms | **missed** |",
 		"| produce <x> | moldau | 1.25 | 1.25 CPU s/GiB |",
+		"| comeback | all of it < 2s from exec | 3s | **missed** |",
+		"| comeback | moldau | 0s | 1s | all of it | 3s | 25 things |", "| comeback | Apache Kafka | failed: a\\|b |",
 		"Apache Kafka (2 of 3 runs failed) | failed: two lines", "![", notesMark + notes,
 	} {
 		if strings.Count(string(text), want) != 1 {
@@ -184,9 +197,13 @@ func TestWorkloads(t *testing.T) {
 			t.Errorf("%s is there twice", w.name)
 		}
 		seen[w.name] = true
-		for _, name := range append(w.want.below, w.except...) {
+		for _, name := range slices.Concat(w.want.below, w.want.notSlower, w.except) {
 			switch name {
 			case nameHeader, nameKfake, nameApache:
+			case nameFloor: // It takes no part in what it does not know.
+				if !slices.Contains(w.except, name) {
+					t.Errorf("%s is held to the floor as to a broker", w.name)
+				}
 			default:
 				t.Errorf("%s speaks of %q", w.name, name)
 			}

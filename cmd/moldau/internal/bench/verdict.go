@@ -86,6 +86,17 @@ func (r row) verdicts() []verdict {
 		x, known := r.over(nameOurs, other, r.by.of)
 		add(fmt.Sprintf("%s below %s", what, other), x, " ×", known, x < 1)
 	}
+	for _, other := range r.want.notSlower {
+		if _, there := r.cells[other]; !there {
+			continue
+		}
+		x, known := r.over(nameOurs, other, Result.RecordsPerSecond)
+		unit := " ×"
+		if n := float64(r.transactions); known && n > 0 {
+			unit += fmt.Sprintf(", %.0f/s", r.cells[nameOurs].RecordsPerSecond()/n)
+		}
+		add("rate ≥ "+other, x, unit, known, x >= 1)
+	}
 	memory := func(what string, limit int64, of func(*Usage) int64) {
 		if limit == 0 {
 			return
@@ -112,9 +123,15 @@ const (
 func (s standing) verdicts() []verdict {
 	idle := s.idle.AnonPeakBytes + s.idle.FilePeakBytes
 	core := per(s.idle.CPU.Seconds(), s.idleFor.Seconds())
-	return []verdict{
+	all := []verdict{
 		{"start to first answer", "< " + short(startTarget), short(s.start), s.start < startTarget},
 		{"idle, resident memory", "< " + size(idleBytesTarget), size(idle), idle < idleBytesTarget},
 		{"idle, CPU", fmt.Sprintf("< %.1f %% of a core", 100*idleCoreTarget), fmt.Sprintf("%.2f %%", 100*core), core < idleCoreTarget},
 	}
+	for i := range all {
+		if known := s.startErr == nil && (i == 0 || s.idleErr == nil); !known {
+			all[i].found, all[i].ok = "not measured", false
+		}
+	}
+	return all
 }

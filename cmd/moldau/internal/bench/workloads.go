@@ -31,11 +31,15 @@ type workload struct {
 	by   measure
 	// want is what the figures of ours are held to.
 	want target
+	// transactions is how many records each transaction has, if it is of such.
+	transactions int64
 	// except lists brokers that it says nothing about.
 	except []string
 	// once has it played a single time however many runs are wanted: it is long.
 	once bool
-	play func(ctx context.Context, t Target, s scale) (Result, error)
+	// takes is how long it takes a broker on a quiet machine of two cores, roughly.
+	takes func(s scale) time.Duration
+	play  func(ctx context.Context, t Target, s scale) (Result, error)
 }
 
 // target is what was promised of a workload. Zero promises nothing.
@@ -43,6 +47,7 @@ type target struct {
 	cpuToFloor  float64 // At most this many times the floor's cost.
 	rateToFloor float64 // At least this share of the floor's rate.
 	below       []string
+	notSlower   []string // At least the rate of these.
 	anonBytes   int64
 	fileBytes   int64
 }
@@ -62,6 +67,12 @@ func (s scale) seconds(n float64) time.Duration {
 func produceRow(name string, bytes int64, want target, load ProduceLoad, partitions int) workload {
 	return workload{
 		name: name, by: cpuPerGiB, want: want,
+		takes: func(s scale) time.Duration {
+			if load.Compression != "" {
+				return rate(float64(s.bytes(bytes)), 130<<20)
+			}
+			return rate(float64(s.bytes(bytes)), 280<<20)
+		},
 		play: func(ctx context.Context, t Target, s scale) (Result, error) {
 			t.Partitions = partitions
 			load := load
@@ -75,6 +86,16 @@ func produceRow(name string, bytes int64, want target, load ProduceLoad, partiti
 func oneByOneRow(name string, count int64, want target, connections int, configs map[string]string) workload {
 	return workload{
 		name: name, by: cpuPerRecord, want: want,
+		takes: func(s scale) time.Duration {
+			perSecond := 7000.0
+			if connections > 1 {
+				perSecond *= 4
+			}
+			if len(configs) > 0 {
+				perSecond /= 4 // They flush.
+			}
+			return rate(float64(s.count(count)), perSecond)
+		},
 		play: func(ctx context.Context, t Target, s scale) (Result, error) {
 			t.TopicConfigs = maps.Clone(t.TopicConfigs)
 			maps.Copy(t.TopicConfigs, configs)
@@ -91,11 +112,34 @@ func oneByOneRow(name string, count int64, want target, connections int, configs
 func consumeRow(name string, bytes int64, want target, recordBytes, consumers, passes int) workload {
 	return workload{
 		name: name, by: cpuPerGiB, want: want,
+		takes: func(s scale) time.Duration {
+			read := float64(s.bytes(bytes))
+			return rate(read*float64(consumers), 550<<20) + rate(read/float64(passes), 280<<20)
+		},
 		play: func(ctx context.Context, t Target, s scale) (Result, error) {
 			return Consume(ctx, t, ConsumeLoad{
 				Consumers: consumers,
 				Passes:    passes,
 				Fill:      ProduceLoad{RecordBytes: recordBytes, Acks: -1, Count: s.bytes(bytes) / int64(passes*recordBytes)},
+			})
+		},
+	}
+}
+
+// recordsOfTransaction is how many records each transaction has.
+const recordsOfTransaction = 100
+
+// transactRow is a workload of transactions.
+func transactRow(name string, count int64, producers int) workload {
+	return workload{
+		name: name, by: cpuPerRecord, want: target{notSlower: []string{nameApache}},
+		takes:        func(s scale) time.Duration { return rate(float64(s.count(count)), 70*float64(producers)) },
+		transactions: recordsOfTransaction,
+		// The floor knows no transactions.
+		except: []string{nameFloor},
+		play: func(ctx context.Context, t Target, s scale) (Result, error) {
+			return Transact(ctx, t, TransactLoad{
+				RecordBytes: 1 << 10, Records: recordsOfTransaction, Producers: producers, Count: s.count(count),
 			})
 		},
 	}
@@ -129,8 +173,11 @@ func workloads(s scale) []workload {
 		consumeRow("consume 1 KiB", 4*gib, read, kib, 1, 8),
 		consumeRow("consume 10 KiB", 4*gib, read, 10*kib, 1, 8),
 		consumeRow("consume 1 KiB, 8 consumers", gib/2, read, kib, 8, 2),
+		transactRow("transactions of 100 records", 1000, 1),
+		transactRow("transactions of 100 records, 4 producers", 3000, 4),
 		{
 			name: "end to end, 1,000 a second", by: latencyP99, want: target{below: []string{nameApache}},
+			takes: func(s scale) time.Duration { return s.seconds(20) + 2*warmUp },
 			play: func(ctx context.Context, t Target, s scale) (Result, error) {
 				return EndToEnd(ctx, t, EndToEndLoad{RecordBytes: kib, RatePerSecond: 1000, Duration: s.seconds(20), Acks: -1})
 			},
