@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/compact"
+	"github.com/moldau-broker/moldau/logstore/internal/mmap"
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
 	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/protocol/batch"
@@ -81,6 +82,7 @@ func (c *cleaning) run(p compact.Plan, list []compact.Segment) (compact.Stats, i
 	if err != nil {
 		return compact.Stats{}, 0, err
 	}
+	defer keys.Close()
 	below := 0
 	for below < len(list) && list[below].Base < keys.End() {
 		below++
@@ -106,15 +108,15 @@ func (c *cleaning) stopped() error {
 }
 
 // index makes the map of the last offset of each key in the part of the log that was
-// not compacted before.
+// not compacted before. It is the caller's to close.
 func (c *cleaning) index(p compact.Plan) (*compact.Map, error) {
-	keys := compact.NewMap(p.From, c.opt.MapBytes, c.opt.MapLoad, c.log.store.cleanerSecret)
 	var txns compact.Txns
 	aborted, err := c.st.aborted(p.From, p.UpTo)
 	if err != nil {
 		return nil, err
 	}
 	txns.Expect(aborted)
+	keys := compact.NewMap(p.From, c.opt.MapBytes, c.opt.MapLoad, c.log.store.cleanerSecret, mmap.Memory)
 	var failed error
 	err = c.st.batches(p.From, p.UpTo, func(b batch.Batch, err error) bool {
 		if err == nil {
@@ -131,6 +133,7 @@ func (c *cleaning) index(p compact.Plan) (*compact.Map, error) {
 		return err == nil && room
 	})
 	if err := errors.Join(err, failed); err != nil {
+		keys.Close()
 		return nil, err
 	}
 	if !keys.Full() {

@@ -89,7 +89,7 @@ func show(t *testing.T, b batch.Batch) string {
 // round runs one round over the whole of a log.
 func round(t *testing.T, log []batch.Batch, now time.Time, aborted []producer.Aborted, producers ...producer.Entry) (kept []batch.Batch, index []producer.Aborted) {
 	t.Helper()
-	keys := NewMap(0, 1<<20, 0.9, [16]byte{1})
+	keys := NewMap(0, 1<<20, 0.9, [16]byte{1}, heap)
 	var txns Txns
 	txns.Expect(aborted)
 	for _, b := range log {
@@ -246,8 +246,41 @@ func TestFilterKeepsHeader(t *testing.T) {
 	}
 }
 
+// heap is memory that nobody has to give back.
+func heap(bytes int) ([]byte, func()) { return make([]byte, bytes), func() {} }
+
+// TestMapMemory: while a map grows it holds half as much again as it may take, and
+// when it is closed nothing.
+func TestMapMemory(t *testing.T) {
+	for _, slots := range []int{2000, 3000, 4096, 5000, 50_001} {
+		held, most := 0, 0
+		m := NewMap(0, int64(slots*slotBytes), 0.9, [16]byte{1}, func(bytes int) ([]byte, func()) {
+			held += bytes
+			most = max(most, held)
+			return make([]byte, bytes), func() { held -= bytes }
+		})
+		for i := int64(0); !m.Full(); i++ {
+			if _, err := m.Add(at(i, 0, rec{fmt.Sprint(i), "x"})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m.Len() != slots*9/10 {
+			t.Errorf("%d of %d slots are used", m.Len(), slots)
+		}
+		if limit := slots*slotBytes*3/2 + slotBytes; most > limit {
+			t.Errorf("a map of %d slots held %d bytes, more than %d", slots, most, limit)
+		}
+		if held != slots*slotBytes {
+			t.Errorf("a map of %d slots holds %d bytes", slots, held)
+		}
+		if m.Close(); held != 0 {
+			t.Errorf("%d bytes are held after the end", held)
+		}
+	}
+}
+
 func TestMap(t *testing.T) {
-	m := NewMap(0, 3000*slotBytes, 0.9, [16]byte{1})
+	m := NewMap(0, 3000*slotBytes, 0.9, [16]byte{1}, heap)
 	next := int64(0)
 	key := func(i int64) string { return fmt.Sprint(i % 2000) }
 	for ; next < 5000; next += 10 {
@@ -279,7 +312,7 @@ func TestMap(t *testing.T) {
 // TestMapFull fills a map in the middle of a batch: the round ends before that batch,
 // except when it is the first.
 func TestMapFull(t *testing.T) {
-	m := NewMap(100, 10*slotBytes, 0.5, [16]byte{1})
+	m := NewMap(100, 10*slotBytes, 0.5, [16]byte{1}, heap)
 	many := func(from, n int) (recs []rec) {
 		for i := range n {
 			recs = append(recs, rec{fmt.Sprint(from + i), "x"})
@@ -292,7 +325,7 @@ func TestMapFull(t *testing.T) {
 	if ok, err := m.Add(at(103, 0, many(5, 6)...)); ok || err != nil || m.End() != 103 || !m.Full() || m.Len() != 5 {
 		t.Fatalf("%v, %v: %d keys below %d", ok, err, m.Len(), m.End())
 	}
-	m = NewMap(0, 1, 0.9, [16]byte{1})
+	m = NewMap(0, 1, 0.9, [16]byte{1}, heap)
 	if ok, err := m.Add(at(0, codec.Zstd, many(0, 5000)...)); !ok || err != nil || m.End() != 5000 || m.Len() != 5000 {
 		t.Fatalf("%v, %v: %d keys below %d", ok, err, m.Len(), m.End())
 	}

@@ -12,19 +12,21 @@ import (
 // slotBytes is what a key costs in a Map, whatever its length.
 const slotBytes = 24
 
-// slot is one place of the table. next is the offset after the key's last record, so
-// that the zero slot is a free one.
-type slot struct {
-	hash [2]uint64
-	next int64
-}
+// Memory hands out bytes that are zero, and what takes them back.
+type Memory func(bytes int) (table []byte, free func())
 
 // Map remembers the offset of the last record of each key, in a bounded table. It
 // starts small and doubles; in the moment of doubling it holds half as much again.
+//
+// A slot is two halves of the key's hash and the offset after its last record, so that
+// a slot of zeros is a free one.
 type Map struct {
-	slots   []slot // A power of two of them, except at the limit.
+	memory  Memory
+	table   []byte // Of slots.
+	free    func()
 	used    int
 	most    int // Slots that there may be.
+	halved  int // How often they were halved for the table; below 0 it was doubled.
 	load    float64
 	secret  [16]byte
 	scratch []byte
@@ -33,18 +35,37 @@ type Map struct {
 	resisted bool  // A batch did not fit.
 }
 
-// minSlots is how large a table begins.
+// minSlots is how small a table begins, at least.
 const minSlots = 1 << 10
 
 // NewMap returns a map that begins at offset start and takes at most sizeBytes, of
 // which the share load is used: Kafka's log.cleaner.dedupe.buffer.size and
-// log.cleaner.io.buffer.load.factor. The secret makes collisions unpredictable.
-func NewMap(start, sizeBytes int64, load float64, secret [16]byte) *Map {
-	most := int(min(max(sizeBytes/slotBytes, 2), math.MaxInt32))
-	return &Map{
-		slots: make([]slot, min(most, minSlots)), most: most, load: min(max(load, 0.1), 0.95),
-		secret: secret, end: start,
+// log.cleaner.io.buffer.load.factor. The secret makes collisions unpredictable. Close
+// gives its memory back.
+func NewMap(start, sizeBytes int64, load float64, secret [16]byte, memory Memory) *Map {
+	m := &Map{
+		memory: memory, most: int(min(max(sizeBytes/slotBytes, 2), math.MaxInt32)),
+		load: min(max(load, 0.1), 0.95), secret: secret, end: start,
 	}
+	for m.size() > 2*minSlots {
+		m.halved++
+	}
+	m.table, m.free = memory(m.size() * slotBytes)
+	return m
+}
+
+// size is how many slots the table is to have.
+func (m *Map) size() int {
+	if m.halved < 0 {
+		return m.most << -m.halved
+	}
+	return (m.most + 1<<m.halved - 1) >> m.halved
+}
+
+// Close gives the memory back. The map must not be used afterwards.
+func (m *Map) Close() {
+	m.free()
+	m.table, m.free = nil, func() {}
 }
 
 // End is the offset below which the last record of every key is known.
@@ -94,55 +115,67 @@ func (m *Map) Add(b batch.Batch) (bool, error) {
 
 // Last returns the offset of the last record of a key, -1 if the map has none.
 func (m *Map) Last(key []byte) int64 {
-	return m.slots[m.find(m.slots, m.hash(key))].next - 1
+	h := m.hash(key)
+	return next(m.table[find(m.table, h):]) - 1
 }
 
 func (m *Map) put(key []byte, offset int64, always bool) bool {
 	h := m.hash(key)
-	i := m.find(m.slots, h)
-	if m.slots[i].next == 0 {
-		if float64(m.used+1) > m.load*float64(len(m.slots)) {
+	at := find(m.table, h)
+	if next(m.table[at:]) == 0 {
+		if float64(m.used+1) > m.load*float64(len(m.table)/slotBytes) {
 			if !m.grow(always) {
 				return false
 			}
-			i = m.find(m.slots, h)
+			at = find(m.table, h)
 		}
 		m.used++
 	}
-	m.slots[i] = slot{h, max(m.slots[i].next, offset+1)}
+	set(m.table[at:], h, max(next(m.table[at:]), offset+1))
 	return true
 }
 
 // grow doubles the table, up to the limit; with always also beyond.
 func (m *Map) grow(always bool) bool {
-	n := 2 * len(m.slots)
-	if !always {
-		n = min(n, m.most)
-	}
-	if n <= len(m.slots) {
+	if m.halved <= 0 && !always {
 		return false
 	}
-	larger := make([]slot, n)
-	for _, s := range m.slots {
-		if s.next != 0 {
-			larger[m.find(larger, s.hash)] = s
+	m.halved--
+	larger, free := m.memory(m.size() * slotBytes)
+	for at := 0; at < len(m.table); at += slotBytes {
+		if n := next(m.table[at:]); n != 0 {
+			h := hashAt(m.table[at:])
+			set(larger[find(larger, h):], h, n)
 		}
 	}
-	m.slots = larger
+	m.free()
+	m.table, m.free = larger, free
 	return true
 }
 
-// find returns where a hash is in a table, or the free slot where it would go. Some
-// slot is free.
-func (m *Map) find(slots []slot, h [2]uint64) int {
+func hashAt(slot []byte) [2]uint64 {
+	return [2]uint64{binary.LittleEndian.Uint64(slot), binary.LittleEndian.Uint64(slot[8:])}
+}
+
+func next(slot []byte) int64 { return int64(binary.LittleEndian.Uint64(slot[16:])) }
+
+func set(slot []byte, h [2]uint64, next int64) {
+	binary.LittleEndian.PutUint64(slot, h[0])
+	binary.LittleEndian.PutUint64(slot[8:], h[1])
+	binary.LittleEndian.PutUint64(slot[16:], uint64(next))
+}
+
+// find returns where in a table the slot of a hash begins, or the free one where it
+// would go. Some slot is free.
+func find(table []byte, h [2]uint64) int {
 	// The high bits of the product are spread evenly over any number of slots.
-	at, _ := bits.Mul64(h[0], uint64(len(slots)))
-	for i := int(at); ; i++ {
-		if i == len(slots) {
-			i = 0
+	n, _ := bits.Mul64(h[0], uint64(len(table)/slotBytes))
+	for at := int(n) * slotBytes; ; at += slotBytes {
+		if at == len(table) {
+			at = 0
 		}
-		if slots[i].next == 0 || slots[i].hash == h {
-			return i
+		if slot := table[at : at+slotBytes]; next(slot) == 0 || hashAt(slot) == h {
+			return at
 		}
 	}
 }

@@ -10,6 +10,8 @@
 //
 // Where Supported is false, Open fails and callers read the file instead.
 //
+// Memory is of no file: a large table that is gone soon.
+//
 // Not here: which files are mapped, and how many at a time (logstore).
 package mmap
 

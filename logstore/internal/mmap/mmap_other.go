@@ -9,5 +9,6 @@ import "errors"
 const Supported = false
 
 func mapFile(uintptr, int) ([]byte, error) { return nil, errors.ErrUnsupported }
+func mapMemory(int) ([]byte, error)        { return nil, errors.ErrUnsupported }
 func unmapFile([]byte) error               { return errors.ErrUnsupported }
 func dontNeed([]byte) error                { return errors.ErrUnsupported }

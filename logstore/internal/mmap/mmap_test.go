@@ -150,3 +150,16 @@ func panics(f func()) (did bool) {
 	f()
 	return false
 }
+
+func TestMemory(t *testing.T) {
+	for _, size := range []int{24, 4096, 1 << 20} {
+		b, free := Memory(size)
+		if len(b) != size || !bytes.Equal(b, make([]byte, size)) {
+			t.Errorf("%d bytes, not all zero, for %d", len(b), size)
+		}
+		for i := range b {
+			b[i] = byte(i)
+		}
+		free()
+	}
+}
