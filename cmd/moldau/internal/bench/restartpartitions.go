@@ -59,7 +59,7 @@ func manyPartitions(n int) restart {
 	return restart{
 		name: fmt.Sprintf("%d partitions with a record each", n), done: "offsets of all partitions",
 		want:  restartTarget{first: time.Second, done: 5 * time.Second, residentBytes: 200 << 20},
-		limit: cellLimit,
+		limit: partitionsLimit,
 		fill: func(ctx context.Context, p *peer) (contents, error) {
 			t := p.target()
 			c, err := makeCrowd(ctx, t, n)
@@ -76,6 +76,10 @@ func manyPartitions(n int) restart {
 		},
 	}
 }
+
+// partitionsLimit is how long each step may take: Apache Kafka makes some hundred
+// partitions a second on a quiet machine, and writes its files when it gets a record.
+const partitionsLimit = 15 * time.Minute
 
 // produce sends a record to each partition.
 func (c crowd) produce(ctx context.Context, t Target) error {
