@@ -192,10 +192,12 @@ func (c comparison) measure(ctx context.Context, peers []*peer, f *findings) err
 	}
 	for _, r := range c.restarts() {
 		played, err := c.playRestart(ctx, r, peers)
+		if len(played.found) > 0 { // Of some brokers is better than of none.
+			f.restarted = append(f.restarted, played)
+		}
 		if err != nil {
 			return err
 		}
-		f.restarted = append(f.restarted, played)
 		left.done(r.name, c)
 	}
 	return context.Cause(ctx)

@@ -60,7 +60,7 @@ func (f findings) markdown() string {
 	fmt.Fprintf(&b, "Written by `make bench` at commit %s on %s. Scale %g, median of %d runs.\n\n",
 		f.commit, m.when.Format("2006-01-02 15:04 MST"), f.scale, f.runs)
 	if f.cut != nil {
-		fmt.Fprintf(&b, "**Not complete**: it ended after %d workloads: %v.\n\n", len(f.rows), f.cut)
+		fmt.Fprintf(&b, "**Not complete**: it ended after %d rows: %v.\n\n", len(f.rows)+len(f.restarted), f.cut)
 	}
 	fmt.Fprintf(&b, "Machine: %s, %d cores, %s of memory, %s %s on %s, %s. Client and brokers share it; "+
 		"the load average was %s before and %s after, this comparison's own load included.\n\n",

@@ -221,14 +221,15 @@ func TestCutShort(t *testing.T) {
 		rows: []row{{workload{name: "produce", by: cpuPerGiB}, map[string]cell{
 			nameFloor: {Result: spent(time.Second, 1000)}, nameOurs: {Result: spent(1250*time.Millisecond, 900)},
 		}}},
-		standing: map[string]*standing{nameFloor: {}, nameOurs: {}},
-		machine:  thisMachine(),
+		restarted: []restartRow{{restart{name: "comeback", done: "all of it"}, map[string]revival{nameOurs: {first: time.Second, done: 3 * time.Second}}}},
+		standing:  map[string]*standing{nameFloor: {}, nameOurs: {}},
+		machine:   thisMachine(),
 	}
 	var out strings.Builder
 	if err := f.cutShort(&out, context.Canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"**Not complete**: it ended after 1 workloads: context canceled", "| produce | moldau | 1.25 |"} {
+	for _, want := range []string{"**Not complete**: it ended after 2 rows: context canceled", "| produce | moldau | 1.25 |", "| comeback | moldau | 0s | 1s |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not told:\n%s", want, out.String())
 		}
