@@ -9,6 +9,7 @@ import (
 // scenario had.
 var foundScenarios = []Scenario{
 	{ID: "groups.offset-delete.nothing-left", Says: "OffsetDelete of an unknown group is GROUP_ID_NOT_FOUND even if it names no partition that there is.", Refs: []string{"KIP-496"}, Run: offsetDeleteNothing},
+	{ID: "groups.offset-delete.topic-once", Says: "OffsetDelete answers a topic once, the partitions that do not exist first.", Refs: []string{"KIP-496"}, Run: offsetDeleteTopicOnce},
 	{ID: "groups.consumer.describe-empty-id", Says: "ConsumerGroupDescribe of the empty group id is INVALID_GROUP_ID.", Refs: []string{"KIP-848"}, Since: "3.8", Run: describeNoGroup},
 	{ID: "metadata.operations.unknown-topic", Says: "Authorized operations are told of topics that there are not, too.", Refs: []string{"KIP-430"}, Run: operationsOfUnknown},
 	{ID: "topics.create.refused-has-no-configs", Says: "A topic that was not made is answered with an empty list of settings from version 5, not with null.", Refs: []string{"KIP-525"}, Run: refusedConfigs},
@@ -142,4 +143,26 @@ func describedDoubles(t *T) {
 			t.Fatalf("%s is described as %s, want %s", given, plain(c.Value), want)
 		}
 	}
+}
+
+func offsetDeleteTopicOnce(t *T) {
+	group, topic := t.Group(), t.Topic(1)
+	t.commit(t.newest(kmsg.OffsetCommit, 8), group, topic, committing{offset: 5})
+	req := kmsg.NewPtrOffsetDeleteRequest()
+	req.Group = group
+	rt := kmsg.NewOffsetDeleteRequestTopic()
+	rt.Topic = topic
+	for _, n := range []int32{0, 7} {
+		rp := kmsg.NewOffsetDeleteRequestTopicPartition()
+		rp.Partition = n
+		rt.Partitions = append(rt.Partitions, rp)
+	}
+	req.Topics = append(req.Topics, rt)
+	resp := ask[*kmsg.OffsetDeleteResponse](t, 0, req)
+	t.ok("delete", resp.ErrorCode)
+	parts := one(t, "topics", resp.Topics).Partitions
+	equal(t, "partitions", len(parts), 2)
+	equal(t, "the first", parts[0].Partition, 7)
+	t.code("the first", parts[0].ErrorCode, kerr.UnknownTopicOrPartition)
+	t.ok("the other", parts[1].ErrorCode)
 }

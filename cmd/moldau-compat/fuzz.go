@@ -22,6 +22,10 @@ func fuzzCommand(out io.Writer) *cobra.Command {
 Small worlds of topics, producers, transactions and groups are drawn from a seed
 and played on both brokers, request by request. What a broker draws itself (ids,
 times) makes no difference. A world that ends in a difference is shrunk and printed.
+
+Both should be set alike, and not tidy up by the clock: with
+group.initial.rebalance.delay.ms=0, offsets.retention.check.interval.ms=86400000,
+and as many partitions of __consumer_offsets and __transaction_state.
 The exit code is 1 if there was one that is not known.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

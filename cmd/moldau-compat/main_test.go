@@ -15,6 +15,8 @@ func TestWrongQuestions(t *testing.T) {
 		"no release":      {"--bootstrap", "127.0.0.1:1", "--release", "new"},
 		"no such flag":    {"--boot"},
 		"nobody listens":  {"--bootstrap", "127.0.0.1:1"},
+		"nothing to fuzz": {"fuzz", "--bootstrap", "127.0.0.1:1"},
+		"nobody to fuzz":  {"fuzz", "--bootstrap", "127.0.0.1:1", "--against", "127.0.0.1:1"},
 		"a word too much": {"127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -190,9 +191,6 @@ func TestShrink(t *testing.T) {
 // TestFuzz: two brokers that are the same do not differ, and two of which one is set
 // otherwise do, in a script of as few steps as that takes.
 func TestFuzz(t *testing.T) {
-	if testing.Short() {
-		t.Skip("plays worlds on sockets")
-	}
 	plain := func(more ...string) string {
 		return brokertest.Start(t, brokertest.Config(append(more, "offsets.topic.num.partitions=2", "transaction.state.log.num.partitions=2")...)).Addr()
 	}
@@ -203,7 +201,7 @@ func TestFuzz(t *testing.T) {
 	if err != nil || len(tally.Found) > 0 || tally.Requests == 0 {
 		t.Fatalf("two brokers that are the same differ: %v %v\n%s", err, tally, out.String())
 	}
-	planted := Fuzzer{Here: one, There: other, Seed: 1, Worlds: 50, Steps: 4, APIs: []string{"DescribeConfigs"}, Out: &out}
+	planted := Fuzzer{Here: one, There: other, Seed: 1, Worlds: 50, Steps: 4, Patience: time.Millisecond, APIs: []string{"DescribeConfigs"}, Out: &out}
 	tally, err = planted.Run(t.Context())
 	if err != nil || len(tally.Found) == 0 {
 		t.Fatalf("no difference was found: %v %v", err, tally)

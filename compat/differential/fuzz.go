@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Fuzzer struct {
 	Steps int
 	// APIs, if not empty, are the only ones asked, beside what makes the world.
 	APIs []string
+	// Patience is how long two brokers may take until they tell the same: what was
+	// changed is not seen at once. Default 3 s.
+	Patience time.Duration
 	// KeepGoing goes on after a difference that is not known.
 	KeepGoing bool
 	// Out is where differences are printed as they are found, and now and then
@@ -80,9 +84,7 @@ type Tally struct {
 
 // Run plays worlds until the time is over.
 func (f Fuzzer) Run(ctx context.Context) (*Tally, error) {
-	if f.Steps == 0 {
-		f.Steps = 40
-	}
+	f.Steps, f.Patience = cmp.Or(f.Steps, 40), cmp.Or(f.Patience, 3*time.Second)
 	offered, err := f.offered(ctx)
 	if err != nil {
 		return nil, err
@@ -126,7 +128,7 @@ type run struct {
 func (r *run) play(ctx context.Context, steps []Step, count bool) (*Difference, int, error) {
 	r.serial++
 	base := time.Now().Add(-10 * time.Hour).UnixMilli()
-	w := newWorld(r.Here, r.There, fmt.Sprintf("fz%s-%d-", r.tag, r.serial), base, func(d *Difference) {
+	w := newWorld(r.Here, r.There, fmt.Sprintf("fz%s-%d-", r.tag, r.serial), base, r.Patience, func(d *Difference) {
 		if count {
 			r.tally.Known[d.Known.Name]++
 		}
@@ -138,6 +140,11 @@ func (r *run) play(ctx context.Context, steps []Step, count bool) (*Difference, 
 func (r *run) world(ctx context.Context, n int) error {
 	steps := r.Draw(n, r.offered)
 	d, asked, err := r.play(ctx, steps, true)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.tally.Found[tooLong]++
+		_, err := fmt.Fprintf(r.Out, "\n%s: seed %d, world %d, after %d of %d steps\n", tooLong, r.Seed, n, asked, len(steps))
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -157,6 +164,9 @@ func (r *run) world(ctx context.Context, n int) error {
 	}
 	return r.report(ctx, steps, d)
 }
+
+// tooLong is found in place of a difference when a world does not come to its end.
+const tooLong = "a world took longer than its limit"
 
 // shrinkLimit bounds how long a difference is shrunk.
 const shrinkLimit = time.Minute

@@ -21,7 +21,6 @@ const (
 	otherLimit  = 3 * time.Second        // How much later than the other one broker may answer.
 	retryLimit  = 5 * time.Second        // How long a passing code may be given.
 	retryEvery  = 20 * time.Millisecond
-	rereadLimit = 3 * time.Second // How long two brokers may take until they tell the same.
 	rereadEvery = 150 * time.Millisecond
 	pendingRest = 60 * time.Millisecond // What others ask takes effect on who waits within this.
 	configRest  = 120 * time.Millisecond
@@ -50,6 +49,7 @@ type answer struct {
 // world is one conversation with both brokers.
 type world struct {
 	sides   [2]*side
+	reread  time.Duration // How long two brokers may take until they tell the same.
 	waiting []waiting
 	lines   []Line
 	known   func(*Difference)
@@ -72,13 +72,13 @@ type Line struct {
 	Answered bool
 }
 
-func newWorld(here, there, prefix string, base int64, known func(*Difference)) *world {
+func newWorld(here, there, prefix string, base int64, reread time.Duration, known func(*Difference)) *world {
 	return &world{
 		sides: [2]*side{
 			{addr: here, view: newView(prefix, base)},
 			{addr: there, view: newView(prefix, base)},
 		},
-		known: known,
+		reread: reread, known: known,
 	}
 }
 
@@ -120,7 +120,7 @@ func (w *world) step(ctx context.Context, s Step) (*Difference, error) {
 	w.both(func(i int, _ *side) { got[i] = got[i].wait(ctx, otherLimit) })
 	w.lines = append(w.lines, Line{Number: s.Number, Request: s.title() + got[0].request.String()})
 	d := w.compare(s, got, len(w.lines)-1, !s.Reads)
-	until := time.Now().Add(rereadLimit)
+	until := time.Now().Add(w.reread)
 	for d != nil && s.Reads && time.Now().Before(until) {
 		if err := rest(ctx, rereadEvery); err != nil {
 			return nil, err

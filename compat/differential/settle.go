@@ -139,7 +139,7 @@ func (w *world) cleanUp(ctx context.Context) {
 		}
 		s.endTransactions(ctx)
 		del := kmsg.NewPtrDeleteGroupsRequest()
-		for _, g := range groupNames {
+		for _, g := range slices.Concat(groupNames, []string{"!", "g9"}) { // The empty id is a group too, of all worlds.
 			del.Groups = append(del.Groups, s.view.name(g))
 		}
 		del.Version = 2

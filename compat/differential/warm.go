@@ -51,7 +51,7 @@ func (s *side) warm(ctx context.Context) error {
 
 // warm does so with both.
 func (f Fuzzer) warm(ctx context.Context) error {
-	w := newWorld(f.Here, f.There, "fz-", 0, nil)
+	w := newWorld(f.Here, f.There, "fz-", 0, 0, nil)
 	defer w.close()
 	for _, s := range w.sides {
 		if err := s.warm(ctx); err != nil {
