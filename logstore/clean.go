@@ -87,7 +87,12 @@ func (c *cleaning) run(p compact.Plan, list []compact.Segment) (compact.Stats, i
 	for below < len(list) && list[below].Base < keys.End() {
 		below++
 	}
-	filter := compact.NewFilter(keys, c.now, c.cfg.DeleteRetention, c.log.Producers())
+	// The end of a segment may go, and a start after a crash takes that for a loss where a
+	// log that is not compacted any more has to be scanned; see hole.
+	if err := c.log.store.writePoints(); err != nil {
+		return compact.Stats{}, 0, err
+	}
+	filter := compact.NewFilter(keys, c.now, c.cfg.DeleteRetention, c.log.Producers(), c.st.hw.Offset)
 	from := 0
 	for _, to := range compact.Groups(list[:below], compact.Limits{SizeBytes: c.cfg.SegmentBytes, IndexBytes: c.cfg.SegmentIndexBytes}) {
 		if err := c.group(filter, c.st.segments[from:to], c.st.segments[to].Base()); err != nil {
@@ -167,10 +172,7 @@ func (c *cleaning) group(f *compact.Filter, sources []*segment.Segment, end int6
 		}
 	}()
 	changed := len(sources) > 1
-	last := len(sources) - 1
-	for last > 0 && sources[last].Size() == 0 {
-		last--
-	}
+	filled := sources[0].Base() // Of the last source that holds something.
 	for i, seg := range sources {
 		upTo := end
 		if i+1 < len(sources) {
@@ -181,9 +183,11 @@ func (c *cleaning) group(f *compact.Filter, sources []*segment.Segment, end int6
 			return err
 		}
 		f.Expect(aborted)
+		if seg.Size() > 0 {
+			filled = seg.Base()
+		}
 		err = seg.Batches(0, seg.Size(), func(b batch.Batch, pos int64) (bool, error) {
-			ends := i == last && pos+int64(len(b)) == seg.Size()
-			r, err := c.filter(f, seg, b, pos, ends)
+			r, err := c.filter(f, seg, b, pos)
 			if err != nil {
 				return false, err
 			}
@@ -197,21 +201,21 @@ func (c *cleaning) group(f *compact.Filter, sources []*segment.Segment, end int6
 	if !changed {
 		return w.drop() // It would be the same again.
 	}
-	if err := w.finish(); err != nil {
+	if err := w.finish(filled); err != nil {
 		return err
 	}
 	return c.log.swap(c, sources, w.made, end)
 }
 
 // filter decides about one batch.
-func (c *cleaning) filter(f *compact.Filter, seg *segment.Segment, b batch.Batch, pos int64, last bool) (compact.Result, error) {
+func (c *cleaning) filter(f *compact.Filter, seg *segment.Segment, b batch.Batch, pos int64) (compact.Result, error) {
 	if err := c.stopped(); err != nil {
 		return compact.Result{}, err
 	}
 	if err := b.CheckCRC(); err != nil {
 		return compact.Result{}, &CorruptError{Path: seg.Path(), Position: pos, Reason: err.Error()}
 	}
-	r, err := f.Next(b, last)
+	r, err := f.Next(b)
 	if err != nil {
 		return compact.Result{}, &CorruptError{Path: seg.Path(), Position: pos, Reason: err.Error()}
 	}
@@ -279,7 +283,12 @@ func (w *cleanWriter) flush() error {
 
 // finish completes the files and makes them durable, names included: nothing that
 // comes later may be on disk before them.
-func (w *cleanWriter) finish() error {
+//
+// A start after a crash tells the sources that remain by lying below the end of what
+// replaces them. If nothing was kept from filled on, the base of the last source that
+// holds something, an empty segment in its place says how far the sources went: one
+// that came back could show a value whose tombstone is gone.
+func (w *cleanWriter) finish(filled int64) error {
 	if len(w.made) == 0 { // Of sources without a batch.
 		if err := w.begin(); err != nil {
 			return err
@@ -287,6 +296,12 @@ func (w *cleanWriter) finish() error {
 	}
 	if err := w.flush(); err != nil {
 		return err
+	}
+	if filled >= w.next && filled > w.made[len(w.made)-1].Base() {
+		w.next = filled
+		if err := w.begin(); err != nil {
+			return err
+		}
 	}
 	for _, seg := range w.made {
 		if err := seg.Seal(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -207,6 +208,124 @@ func TestTombstone(t *testing.T) {
 			t.Error("tombstone stayed beyond its time")
 		}
 	})
+}
+
+// TestCrashRevivesNothing cuts the power while a round takes a value away together with
+// its tombstone, whose time is over, and nothing that lies above them in the same new
+// segment: whichever of the files that go are still there, the value must not be back.
+func TestCrashRevivesNothing(t *testing.T) {
+	for seed := range uint64(8) {
+		disk := vfs.NewMem()
+		fault := vfs.NewFault(disk)
+		cfg := compacted
+		cfg.SegmentBytes = 100
+		s, l := openLog(t, fault, cfg)
+		for i, b := range []batch.Batch{
+			keyed(t0, 0, "stays", "other"), keyed(t0, 0, "old", "k"), tombstone(t0, "k"), keyed(t0, 0, "v", "open"),
+		} {
+			b.SetBaseOffset(int64(i))
+			b.SetLeaderEpoch(0)
+			if err := l.AppendReplica(t0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg.SegmentBytes = 1 << 20 // What was four segments becomes two.
+		l.SetConfig(cfg)
+		commitAll(l)
+		if err := l.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(seed, 0))
+		fault.Hook(func(e vfs.Event) {
+			if !e.Mutates() {
+				return
+			}
+			for _, mode := range vfs.CrashModes() {
+				after := disk.Crash(rand.New(rand.NewPCG(rng.Uint64(), 0)), mode)
+				inspectFuture(t, fmt.Sprintf("seed %d, %v, before %v %s", seed, mode, e.Op, e.Path), after, cfg, true,
+					map[string]string{"other": "stays", "open": "v"}, known(l.Producers()), 4)
+			}
+		})
+		compactNow(s)
+		fault.Hook(nil)
+		if n := l.Segments(); n != 3 { // What is left, an empty one that ends it, and the open one.
+			t.Errorf("%d segments", n)
+		}
+		closeStore(t, s)
+	}
+}
+
+// tombstone makes a batch of a tombstone that may be dropped since a time.
+func tombstone(since time.Time, key string) batch.Batch {
+	bl := batch.NewBuilder(plainMeta)
+	bl.DeleteHorizon(since.UnixMilli())
+	bl.AppendAt(0, since.UnixMilli(), []byte(key), nil)
+	return bl.Build()
+}
+
+// TestCompactedByAnother opens a log that is not compacted any more after a crash that
+// left no recovery point, as when another Kafka compacted it: what it knows to be
+// compacted has gaps, and none is taken for a loss.
+func TestCompactedByAnother(t *testing.T) {
+	disk := vfs.NewMem()
+	s, l := openLog(t, disk, compacted)
+	for range 60 {
+		mustAppend(t, l, keyed(t0, 0, "v", "k"))
+	}
+	commitAll(l)
+	compactNow(s)
+	end := l.End().Offset
+	if err := s.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.Remove(dataDir + "/" + checkpoint.RecoveryPoints); err != nil {
+		t.Fatal(err)
+	}
+	s, l = openLog(t, disk, Config{SegmentBytes: 600, Delete: true, RetentionAge: -1})
+	defer closeStore(t, s)
+	if l.End().Offset != end {
+		t.Errorf("log ends at %d, was %d", l.End().Offset, end)
+	}
+}
+
+// TestTruncateIntoGap cuts a log inside of what compaction took away, goes on behind it,
+// and follows a leader over the gap that this leaves.
+func TestTruncateIntoGap(t *testing.T) {
+	disk := vfs.NewMem()
+	s, l := openLog(t, disk, compacted)
+	for i := range 60 {
+		mustAppend(t, l, keyed(t0, 0, fmt.Sprint(i), "k"))
+	}
+	commitAll(l)
+	compactNow(s)
+	if err := l.Truncate(20); err != nil {
+		t.Fatal(err)
+	}
+	if at := mustAppend(t, l, keyed(t0, 0, "20", "k")); at.Base != 20 {
+		t.Errorf("appended at %d", at.Base)
+	}
+	far := keyed(t0, 0, "70", "k")
+	far.SetBaseOffset(70)
+	far.SetLeaderEpoch(firstBatch(t, l, 20).LeaderEpoch())
+	if err := l.AppendReplica(t0, far); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if b := firstBatch(t, l, 5); b.BaseOffset() != 20 || l.End().Offset != 71 {
+			t.Errorf("batch at %d, end %d", b.BaseOffset(), l.End().Offset)
+		}
+		if b := firstBatch(t, l, 21); b.BaseOffset() != 70 {
+			t.Errorf("batch at %d", b.BaseOffset())
+		}
+		if err := s.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		s, l = openLog(t, disk, compacted)
+	}
+	closeStore(t, s)
+	if err := Verify(disk, l.Dir(), false); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestCompactLeavesUndecided is A-12: nothing at or above the last stable offset.

@@ -227,7 +227,7 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 			return nil, nil, err
 		}
 		if reason == nil {
-			if reason, err = l.hole(segs, i, p.start); err != nil {
+			if reason, err = l.hole(segs, i, max(p.start, p.cleaned)); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -255,9 +255,11 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 // hole says why the segment after the i-th cannot follow it: the end of the i-th was
 // lost, at the end of a batch so that the scan of it found nothing wrong. Segments begin
 // where the batches before them end; only compaction takes batches from an end, and
-// retention, interrupted, whole segments from below the start.
-func (l *Log) hole(segs []*segment.Segment, i int, start int64) (reason, err error) {
-	if i+1 == len(segs) || segs[i+1].Base() <= start || l.config.Load().Compact {
+// retention, interrupted, whole segments from below the start. Both are below offset
+// from; and what compaction has touched is below the recovery point, so that it is not
+// asked about, unless another Kafka wrote here.
+func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err error) {
+	if i+1 == len(segs) || segs[i+1].Base() <= from || l.config.Load().Compact {
 		return nil, nil
 	}
 	end, err := segs[i].End()

@@ -89,7 +89,8 @@ func planSettle(entries []fs.DirEntry, swapRange func(base int64) (end int64, er
 		if err != nil {
 			return settlement{}, err
 		}
-		lo, hi = min(lo, base), max(hi, end)
+		// An empty one takes the place of the source of its name, indexes and all.
+		lo, hi = min(lo, base), max(hi, end, base+1)
 	}
 	for _, e := range entries {
 		base, kind, ok := segment.ParseFileName(e.Name())

@@ -14,7 +14,7 @@ import (
 // replaces segments 0, 10 and 20 by 0 and 15, and a removal.
 func TestPlanSettle(t *testing.T) {
 	name := func(base int64, suffix string) string { return segment.FileName(base, suffix) }
-	ends := map[int64]int64{0: 15, 15: 30}
+	ends := map[int64]int64{0: 15, 15: 30, 40: 44, 50: 50}
 	for what, tc := range map[string]struct {
 		names []string
 		want  settlement
@@ -44,6 +44,13 @@ func TestPlanSettle(t *testing.T) {
 		"a swap of an earlier group is complete though a later group is being cleaned": {
 			[]string{name(0, ".log.swap"), name(10, ".log"), name(30, ".log"), name(30, ".log.cleaned")},
 			settlement{remove: []string{name(30, ".log.cleaned"), name(10, ".log")}, adopt: []string{name(0, ".log.swap")}},
+		},
+		"an empty segment says how far the sources went": {
+			[]string{name(40, ".log.swap"), name(45, ".log"), name(50, ".index"), name(50, ".log"), name(50, ".log.swap"), name(60, ".log")},
+			settlement{
+				remove: []string{name(45, ".log"), name(50, ".index"), name(50, ".log")},
+				adopt:  []string{name(40, ".log.swap"), name(50, ".log.swap")},
+			},
 		},
 		"other files are left alone": {
 			[]string{"leader-epoch-checkpoint", name(5, ".snapshot"), "x.swap"},

@@ -86,8 +86,8 @@ func show(t *testing.T, b batch.Batch) string {
 	return s + "]"
 }
 
-// round runs one round over the whole of a log.
-func round(t *testing.T, log []batch.Batch, now time.Time, aborted []producer.Aborted, producers ...producer.Entry) (kept []batch.Batch, index []producer.Aborted) {
+// round runs one round over the whole of a log. hw is the high watermark.
+func round(t *testing.T, log []batch.Batch, now time.Time, hw int64, aborted []producer.Aborted, producers ...producer.Entry) (kept []batch.Batch, index []producer.Aborted) {
 	t.Helper()
 	keys := NewMap(0, 1<<20, 0.9, [16]byte{1}, heap)
 	var txns Txns
@@ -104,10 +104,10 @@ func round(t *testing.T, log []batch.Batch, now time.Time, aborted []producer.Ab
 		}
 		keys.Skip(b.NextOffset())
 	}
-	f := NewFilter(keys, now, time.Hour, producers)
+	f := NewFilter(keys, now, time.Hour, producers, hw)
 	f.Expect(aborted)
-	for i, b := range log {
-		r, err := f.Next(b, i == len(log)-1)
+	for _, b := range log {
+		r, err := f.Next(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,6 +127,7 @@ func TestFilter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		log       []batch.Batch
 		later     time.Duration // When a second round is run, if it is.
+		hw        int64
 		aborted   []producer.Aborted
 		producers []producer.Entry
 		want      []string
@@ -144,9 +145,18 @@ func TestFilter(t *testing.T) {
 			log:  []batch.Batch{at(0, 0, rec{"-", "x"}, a), at(2, 0, rec{"-", "y"}), at(3, 0, b)},
 			want: []string{"[0-1 1:a=1]", "[3-3 3:b=2]"},
 		},
-		"the last batch stays without records": {
+		"a batch without records goes, the last one too": {
 			log:  []batch.Batch{at(0, 0, a), at(1, 0, rec{"-", "y"})},
-			want: []string{"[0-0 0:a=1]", "[1-1]"},
+			want: []string{"[0-0 0:a=1]"},
+		},
+		"the batch at the high watermark stays without records": {
+			log: []batch.Batch{at(0, 0, rec{"-", "y"}), at(1, 0, a), at(2, 0, rec{"-", "y"})}, hw: 3, later: time.Hour,
+			want: []string{"[1-1 1:a=1]", "[2-2]"},
+		},
+		"and goes when there are more": {
+			log:  []batch.Batch{at(0, 0, a), batch.Empty(batch.Plain(1, 1), 0, 0), at(2, 0, b)},
+			hw:   3,
+			want: []string{"[0-0 0:a=1]", "[2-2 2:b=2]"},
 		},
 		"a tombstone gets its horizon": {
 			log:  []batch.Batch{at(0, 0, a), at(1, 0, del, b)},
@@ -203,9 +213,9 @@ func TestFilter(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept, index := round(t, tc.log, t0, tc.aborted, tc.producers...)
+			kept, index := round(t, tc.log, t0, tc.hw, tc.aborted, tc.producers...)
 			if tc.later > 0 {
-				kept, index = round(t, kept, t0.Add(tc.later), index, tc.producers...)
+				kept, index = round(t, kept, t0.Add(tc.later), tc.hw, index, tc.producers...)
 			}
 			var got []string
 			for _, b := range kept {
@@ -230,7 +240,7 @@ func TestFilterKeepsHeader(t *testing.T) {
 				ProducerID: 9, ProducerEpoch: 2, BaseSequence: 40, Transactional: true,
 			}
 			in := of(m, rec{"a", "1"}, rec{"b", "2"}, rec{"a", ""})
-			kept, _ := round(t, []batch.Batch{in}, t0, nil)
+			kept, _ := round(t, []batch.Batch{in}, t0, 0, nil)
 			if len(kept) != 1 {
 				t.Fatalf("%d batches", len(kept))
 			}

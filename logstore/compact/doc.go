@@ -17,10 +17,10 @@
 //	who reads from the beginning to the head sees the latest value of every key
 //
 // Three differences. Keys are told apart by 128 bits of a keyed SHA-256, where Kafka
-// uses plain MD5: nobody can make two keys that collide. A group of segments always
-// ends with the batch that it ended with, emptied if need be, so that a segment that
-// lost its end can be told from one that was compacted. And a round takes in at least
-// one batch, however small the map.
+// uses plain MD5: nobody can make two keys that collide. A batch without records stays,
+// beside those that a producer is known by, if it ends at the high watermark, as in
+// Kafka since KAFKA-20452; Kafka 4.2 keeps the last batch of every round. And a round
+// takes in at least one batch, however small the map.
 //
 // Begin with plan.go, then keymap.go and filter.go, and txns.go for transactions.
 //

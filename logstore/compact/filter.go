@@ -14,6 +14,7 @@ type Filter struct {
 	nowMs     int64
 	retainMs  int64 // Kafka's delete.retention.ms.
 	producers map[int64]producer.Entry
+	hw        int64 // High watermark.
 	txns      Txns
 	keep      []bool // Of the batch at hand: which records stay.
 	stats     Stats
@@ -34,10 +35,11 @@ type Result struct {
 }
 
 // NewFilter returns the filter of a round. producers are those that the log knows now:
-// what their next sequence is told by must stay.
-func NewFilter(keys *Map, now time.Time, deleteRetention time.Duration, producers []producer.Entry) *Filter {
+// what their next sequence is told by must stay. So must the batch that ends at the high
+// watermark, for a reader that goes by offsets to get there; see decide.
+func NewFilter(keys *Map, now time.Time, deleteRetention time.Duration, producers []producer.Entry, highWatermark int64) *Filter {
 	f := &Filter{
-		keys: keys, nowMs: now.UnixMilli(), retainMs: deleteRetention.Milliseconds(),
+		keys: keys, nowMs: now.UnixMilli(), retainMs: deleteRetention.Milliseconds(), hw: highWatermark,
 		producers: make(map[int64]producer.Entry, len(producers)),
 	}
 	for _, e := range producers {
@@ -52,13 +54,12 @@ func (f *Filter) Expect(list []producer.Aborted) { f.txns.Expect(list) }
 // Stats tells what was done so far.
 func (f *Filter) Stats() Stats { return f.stats }
 
-// Next decides about the next batch. last says that it is the last one of its group,
-// which stays, emptied if need be.
-func (f *Filter) Next(b batch.Batch, last bool) (Result, error) {
+// Next decides about the next batch.
+func (f *Filter) Next(b batch.Batch) (Result, error) {
 	f.stats.Batches++
 	f.stats.Records += int64(b.Count())
 	f.stats.Bytes += int64(len(b))
-	r, err := f.decide(b, last || f.holdsSequence(b))
+	r, err := f.decide(b)
 	if r.Batch != nil {
 		f.stats.BatchesKept++
 		f.stats.RecordsKept += int64(r.Batch.Count())
@@ -67,7 +68,7 @@ func (f *Filter) Next(b batch.Batch, last bool) (Result, error) {
 	return r, err
 }
 
-func (f *Filter) decide(b batch.Batch, evenEmpty bool) (Result, error) {
+func (f *Filter) decide(b batch.Batch) (Result, error) {
 	var discard, needless bool
 	var entry *producer.Aborted
 	if b.Control() {
@@ -88,7 +89,7 @@ func (f *Filter) decide(b batch.Batch, evenEmpty bool) (Result, error) {
 	}
 	newHorizon := (tombstones || needless) && !b.HasDeleteHorizon()
 	switch {
-	case kept == 0 && !evenEmpty:
+	case kept == 0 && !f.staysEmpty(b):
 		return Result{Changed: true}, nil
 	case kept == 0 && b.Count() == 0 && !b.HasDeleteHorizon():
 		return Result{Batch: b, Aborted: entry}, nil // Emptied before.
@@ -100,6 +101,15 @@ func (f *Filter) decide(b batch.Batch, evenEmpty bool) (Result, error) {
 	}
 	smaller, err := f.rebuild(b, newHorizon)
 	return Result{Batch: smaller, Changed: true, Aborted: entry}, err
+}
+
+// staysEmpty says whether a batch is kept though no record of it is. Few are: a client
+// that is answered nothing but empty batches may take the next record for one that is
+// too large for it, as librdkafka does.
+func (f *Filter) staysEmpty(b batch.Batch) bool {
+	// A consumer's position and a follower's end are where the last batch ends that they
+	// were given. Without this one they would wait below the high watermark for ever.
+	return b.NextOffset() == f.hw || f.holdsSequence(b)
 }
 
 // holdsSequence says whether a producer that the log knows is known by this batch.
