@@ -24,50 +24,51 @@ type node struct {
 // hour is the width of a world's own time, ms.
 const hour = 3_600_000
 
-// unordered are the lists whose order Kafka does not fix, by their elements, with
+// unordered are the lists whose order Kafka does not fix, by their elements or place, with
 // the reason. All others must agree in order too.
 var unordered = map[string]string{
-	"MetadataResponseTopic":                                 "Kafka keeps the topics of a request in a set",
-	"MetadataResponseTopicPartition":                        "and a topic's partitions in a map",
-	"CreateTopicsResponseTopicConfig":                       "a map of settings",
-	"DescribeConfigsResponseResourceConfig":                 "a map of settings",
-	"ListGroupsResponseGroup":                               "all groups of the broker, from a map",
-	"ListTransactionsResponseTransactionState":              "all transactional ids of the broker, from a map",
-	"DescribeGroupsResponseGroupMember":                     "the members of a group are a map",
-	"ConsumerGroupDescribeResponseGroupMember":              "the members of a group are a map",
-	"JoinGroupResponseMember":                               "the members of a group are a map",
-	"DescribeTransactionsResponseTransactionStateTopic":     "the partitions of a transaction are a set",
-	"ProduceResponseTopic":                                  "what was refused and what was appended are gathered in maps",
-	"ProduceResponseTopicPartition":                         "what was refused and what was appended are gathered in maps",
-	"ListOffsetsResponseTopic":                              "the topics that are known are told from the others by a map",
-	"ListOffsetsResponseTopicPartition":                     "the partitions of a topic are a map",
-	"DescribeGroupsResponseGroup":                           "groups are asked by their coordinators' partitions, which are a map",
-	"ConsumerGroupDescribeResponseGroup":                    "groups are asked by their coordinators' partitions, which are a map",
-	"DeleteGroupsResponseGroup":                             "groups are asked by their coordinators' partitions, which are a map",
-	"DescribeProducersResponseTopicPartitionActiveProducer": "the producers of a partition are a map",
-	"DeleteRecordsResponseTopic":                            "the partitions of the answer are a map",
-	"DeleteRecordsResponseTopicPartition":                   "the partitions of the answer are a map",
-	"AddPartitionsToTxnResponseTopic":                       "the partitions of the answer are a map",
-	"AddPartitionsToTxnResponseTopicPartition":              "the partitions of the answer are a map",
-	"AddPartitionsToTxnResponseTransaction":                 "the answers are gathered as they come",
-	"AddPartitionsToTxnResponseTransactionTopic":            "the partitions of the answer are a map",
-	"AddPartitionsToTxnResponseTransactionTopicPartition":   "the partitions of the answer are a map",
-	"DescribeLogDirsResponseDirTopic":                       "the logs of a directory are a map",
-	"DescribeLogDirsResponseDirTopicPartition":              "the logs of a directory are a map",
-	"OffsetFetchResponseTopic":                              "all offsets of a group are a map",
-	"OffsetFetchResponseGroupTopic":                         "all offsets of a group are a map",
-	"OffsetFetchResponseTopicPartition":                     "all offsets of a group are a map",
-	"OffsetFetchResponseGroupTopicPartition":                "all offsets of a group are a map",
-	"ConsumerGroupHeartbeatResponseAssignmentTopic":         "an assignment is a map",
-	"AssignmentTopicPartition":                              "an assignment is a map",
-	"ApiVersionsResponseApiKey":                             "keys may come in any order",
-	"ApiVersionsResponseSupportedFeature":                   "features are a map",
-	"ApiVersionsResponseFinalizedFeature":                   "features are a map",
-	"CreateTopicsResponseTopic":                             "the controller gathers results in a map",
-	"DeleteTopicsResponseTopic":                             "the controller gathers results in a map, and shuffles them",
-	"CreatePartitionsResponseTopic":                         "the controller gathers results in a map",
-	"AlterConfigsResponseResource":                          "results are a map",
-	"IncrementalAlterConfigsResponseResource":               "results are a map",
+	"MetadataResponseTopic":                                        "Kafka keeps the topics of a request in a set",
+	"MetadataResponseTopicPartition":                               "and a topic's partitions in a map",
+	"CreateTopicsResponseTopicConfig":                              "a map of settings",
+	"DescribeConfigsResponseResourceConfig":                        "a map of settings",
+	"ListGroupsResponseGroup":                                      "all groups of the broker, from a map",
+	"ListTransactionsResponseTransactionState":                     "all transactional ids of the broker, from a map",
+	"DescribeGroupsResponseGroupMember":                            "the members of a group are a map",
+	"ConsumerGroupDescribeResponseGroupMember":                     "the members of a group are a map",
+	"JoinGroupResponseMember":                                      "the members of a group are a map",
+	"DescribeTransactionsResponseTransactionStateTopic":            "the partitions of a transaction are a set",
+	"ProduceResponseTopic":                                         "what was refused and what was appended are gathered in maps",
+	"ProduceResponseTopicPartition":                                "what was refused and what was appended are gathered in maps",
+	"ListOffsetsResponseTopic":                                     "the topics that are known are told from the others by a map",
+	"ListOffsetsResponseTopicPartition":                            "the partitions of a topic are a map",
+	"DescribeGroupsResponseGroup":                                  "groups are asked by their coordinators' partitions, which are a map",
+	"ConsumerGroupDescribeResponseGroup":                           "groups are asked by their coordinators' partitions, which are a map",
+	"DeleteGroupsResponseGroup":                                    "groups are asked by their coordinators' partitions, which are a map",
+	"DescribeProducersResponseTopicPartitionActiveProducer":        "the producers of a partition are a map",
+	"DeleteRecordsResponseTopic":                                   "the partitions of the answer are a map",
+	"DeleteRecordsResponseTopicPartition":                          "the partitions of the answer are a map",
+	"AddPartitionsToTxnResponseTopic":                              "the partitions of the answer are a map",
+	"AddPartitionsToTxnResponseTopicPartition":                     "the partitions of the answer are a map",
+	"AddPartitionsToTxnResponseTransaction":                        "the answers are gathered as they come",
+	"AddPartitionsToTxnResponseTransactionTopic":                   "the partitions of the answer are a map",
+	"AddPartitionsToTxnResponseTransactionTopicPartition":          "the partitions of the answer are a map",
+	"DescribeLogDirsResponseDirTopic":                              "the logs of a directory are a map",
+	"DescribeLogDirsResponseDirTopicPartition":                     "the logs of a directory are a map",
+	"OffsetFetchResponseTopic":                                     "all offsets of a group are a map",
+	"OffsetFetchResponseGroupTopic":                                "all offsets of a group are a map",
+	"OffsetFetchResponseTopicPartition":                            "all offsets of a group are a map",
+	"OffsetFetchResponseGroupTopicPartition":                       "all offsets of a group are a map",
+	"ConsumerGroupHeartbeatResponseAssignmentTopic":                "an assignment is a map",
+	"AssignmentTopicPartition":                                     "an assignment is a map",
+	"ApiVersionsResponseApiKey":                                    "keys may come in any order",
+	"ApiVersionsResponseSupportedFeature":                          "features are a map",
+	"ApiVersionsResponseFinalizedFeature":                          "features are a map",
+	"CreateTopicsResponseTopic":                                    "the controller gathers results in a map",
+	"DeleteTopicsResponseTopic":                                    "the controller gathers results in a map, and shuffles them",
+	"CreatePartitionsResponseTopic":                                "the controller gathers results in a map",
+	"AlterConfigsResponseResource":                                 "results are a map",
+	"IncrementalAlterConfigsResponseResource":                      "results are a map",
+	"DescribeTransactionsResponseTransactionStateTopic.Partitions": "the partitions of a transaction are a set",
 	"string":                      "lists of names, as of states, are sets",
 	"FetchResponseTopic":          "errors come first, and clients take the partitions for a map",
 	"FetchResponseTopicPartition": "errors come first, and clients take the partitions for a map",
@@ -113,7 +114,7 @@ func (v *view) node(x reflect.Value, owner, field string) *node {
 		if x.Type().Elem().Kind() == reflect.Uint8 {
 			return v.raw(x, field)
 		}
-		return v.elements(x, field)
+		return v.elements(x, owner, field)
 	case reflect.Array:
 		return v.uuid(x)
 	case reflect.String:
@@ -145,7 +146,7 @@ func (v *view) structure(x reflect.Value) *node {
 	return n
 }
 
-func (v *view) elements(x reflect.Value, field string) *node {
+func (v *view) elements(x reflect.Value, owner, field string) *node {
 	n := &node{list: true, zero: x.IsNil()}
 	if _, filtered := v.foreign(reflect.Zero(x.Type().Elem())); x.IsNil() && !filtered {
 		n.text = "null"
@@ -156,7 +157,7 @@ func (v *view) elements(x reflect.Value, field string) *node {
 		}
 		n.inside = append(n.inside, v.node(x.Index(i), x.Type().Elem().Name(), field))
 	}
-	if unordered[x.Type().Elem().Name()] != "" {
+	if unordered[x.Type().Elem().Name()] != "" || unordered[owner+"."+field] != "" {
 		slices.SortStableFunc(n.inside, func(a, b *node) int { return cmp.Compare(a.String(), b.String()) })
 	}
 	return n
