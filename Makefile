@@ -89,6 +89,10 @@ confluent-kafka-go: build ## confluent-kafka-go's own tests, both protocols of g
 segmentio: build ## kafka-go's own tests, on localhost:9092 (BROKER=apache: the control)
 	compat/segmentio/run $(BROKER)
 
+.PHONY: clients
+clients: build ## the same scripts through many Kafka clients, and the control; writes docs/reports/0005-clients.md
+	cd compat/clients && $(GO) run . --markdown ../../docs/reports/0005-clients.md --json .work/clients.json moldau apache
+
 .PHONY: nightly
 nightly: ## the long floors: lint, race, fuzz 5m each, power cuts, hostile input, LINES through every client, suites, bench
 	LINES=$(LINES) .ci/nightly
