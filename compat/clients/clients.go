@@ -62,7 +62,20 @@ func clients(here string) []client {
 	gone := func(name, module, program string, args ...string) client {
 		return client{name, pinned(at("go.mod"), module+" "), general, []step{golang}, append([]string{bin(program)}, args...)}
 	}
+	java := func(name, folder, class, kind string) client {
+		jars := filepath.Join(work, "java-"+folder)
+		return client{
+			name, xml(at("java/"+folder+"/pom.xml"), "kafka.version"), kind,
+			[]step{{"Java's " + folder + " clients", []string{at("java/build"), folder, work}, here}},
+			[]string{
+				"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+				"-cp", filepath.Join(jars, "classes") + ":" + filepath.Join(jars, "libs", "*"), class,
+			},
+		}
+	}
 	list := []client{
+		java("kafka-clients", "current", "Clients", general),
+		java("kafka-clients, old", "old", "Clients", general),
 		python("confluent-kafka", "confluent"),
 		{"kcat", "from PATH", general, []step{golang, kcat}, []string{bin("kcat")}},
 		python("aiokafka", "aiokafka"),
