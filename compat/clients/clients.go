@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,10 +18,11 @@ import (
 	"github.com/moldau-broker/moldau/compat/clients/script"
 )
 
-// The two tables of the matrix.
+// The tables of the matrix: Kafka Streams and Kafka Connect have scripts of their own.
 const (
-	general = "clients"
-	streams = "Kafka Streams and Kafka Connect"
+	general      = "clients"
+	kafkaStreams = "Kafka Streams"
+	kafkaConnect = "Kafka Connect"
 )
 
 // client is a client and how to have and to run it.
@@ -75,7 +77,7 @@ func clients(here string) []client {
 	}
 	list := []client{
 		java("kafka-clients", "current", "Clients", general),
-		java("kafka-clients, old", "old", "Clients", general),
+		java("kafka-clients-old", "old", "Clients", general),
 		python("confluent-kafka", "confluent"),
 		{"kcat", "from PATH", general, []step{golang, kcat}, []string{bin("kcat")}},
 		python("aiokafka", "aiokafka"),
@@ -86,7 +88,18 @@ func clients(here string) []client {
 	for _, release := range []string{"1.0.0", "2.8.0", "4.0.0"} {
 		list = append(list, gone("sarama as "+release, "github.com/IBM/sarama", "sarama", "--release", release))
 	}
-	return append(list, gone("kafka-go", "github.com/segmentio/kafka-go", "kafkago"))
+	list = append(list, gone("kafka-go", "github.com/segmentio/kafka-go", "kafkago"))
+
+	for _, part := range []struct {
+		name, kind string
+		options    []string
+	}{{"Kafka Streams", kafkaStreams, nil}, {"Kafka Connect", kafkaConnect, []string{"-Dconnect=yes"}}} {
+		c := java(part.name, "streams", "Streams", part.kind)
+		options := append(part.options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+		c.command = slices.Insert(c.command, 1, options...)
+		list = append(list, c)
+	}
+	return list
 }
 
 // pinned finds the version that follows a prefix in a file.

@@ -105,7 +105,7 @@ func (r Report) Markdown() string {
 	if r.Corrupt {
 		b.WriteString("\n**A corrupt run: every script compared with wrong values, so none may pass.**\n")
 	}
-	for _, kind := range []string{general, streams} {
+	for _, kind := range []string{general, kafkaStreams, kafkaConnect} {
 		r.table(&b, kind)
 	}
 	r.notes(&b)

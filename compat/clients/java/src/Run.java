@@ -142,6 +142,6 @@ public final class Run {
             }
         }
         System.out.flush();
-        Runtime.getRuntime().halt(0); // A script that hangs has threads that would stay.
+        System.exit(0); // A script that hangs has threads that would stay.
     }
 }
