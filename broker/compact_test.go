@@ -61,12 +61,62 @@ func TestCompactedTopic(t *testing.T) {
 	})
 }
 
+// TestCleanerSettings sets what a broker may say of compaction, and counts the rounds over
+// a topic that says nothing of its own.
+func TestCleanerSettings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings    map[string]string
+		wait        time.Duration
+		least, most int
+	}{
+		"as it is":                {nil, 20 * time.Second, 1, 2},
+		"not at all":              {map[string]string{"log.cleaner.enable": "false"}, time.Hour, 0, 0},
+		"backoff":                 {map[string]string{"log.cleaner.backoff.ms": "600000"}, 9 * time.Minute, 0, 0},
+		"backoff is over":         {map[string]string{"log.cleaner.backoff.ms": "600000"}, 11 * time.Minute, 1, 1},
+		"ratio that is not met":   {map[string]string{"log.cleaner.min.cleanable.ratio": "1"}, time.Hour, 0, 0},
+		"records are too young":   {map[string]string{"log.cleaner.min.compaction.lag.ms": "1800000"}, 29 * time.Minute, 0, 0},
+		"and then old enough":     {map[string]string{"log.cleaner.min.compaction.lag.ms": "1800000"}, 31 * time.Minute, 1, 2},
+		"records have waited":     {map[string]string{"log.cleaner.min.cleanable.ratio": "1", "log.cleaner.max.compaction.lag.ms": "1800000"}, 31 * time.Minute, 1, 2},
+		"memory for few keys":     {map[string]string{"log.cleaner.dedupe.buffer.size": "240"}, 20 * time.Second, 3, 100},
+		"a part of little memory": {map[string]string{"log.cleaner.dedupe.buffer.size": "480", "log.cleaner.io.buffer.load.factor": "0.4"}, 20 * time.Second, 3, 100},
+		"slowly":                  {map[string]string{"log.cleaner.io.max.bytes.per.second": "100"}, 30 * time.Second, 0, 0},
+		"slowly, to the end":      {map[string]string{"log.cleaner.io.max.bytes.per.second": "100"}, 10 * time.Minute, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, vfs.NewMem(), tc.settings)
+				defer w.end()
+				cl := w.client()
+				defer cl.Close()
+				createWith(t, cl, "table", map[string]string{"cleanup.policy": "compact", "segment.ms": "1"})
+				for i := range 60 {
+					r := &kgo.Record{Topic: "table", Key: fmt.Append(nil, i%30), Value: []byte("v")}
+					if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(2 * time.Millisecond) // Each its own segment.
+				}
+				time.Sleep(tc.wait)
+				n := strings.Count(w.log.String(), `msg="log compacted" dir=/data/table-0`)
+				if n < tc.least || n > tc.most {
+					t.Errorf("%d rounds, want %d to %d", n, tc.least, tc.most)
+				}
+			})
+		})
+	}
+}
+
 func createCompacted(t *testing.T, cl *kgo.Client, topic string) {
+	t.Helper()
+	createWith(t, cl, topic, map[string]string{"cleanup.policy": "compact", "segment.bytes": "1048576", "segment.ms": "1", "min.cleanable.dirty.ratio": "0.1"})
+}
+
+func createWith(t *testing.T, cl *kgo.Client, topic string, settings map[string]string) {
 	t.Helper()
 	req := kmsg.NewPtrCreateTopicsRequest()
 	rt := kmsg.NewCreateTopicsRequestTopic()
 	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, 1, 1
-	for name, value := range map[string]string{"cleanup.policy": "compact", "segment.bytes": "1048576", "segment.ms": "1", "min.cleanable.dirty.ratio": "0.1"} {
+	for name, value := range settings {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
 		c.Name, c.Value = name, &value
 		rt.Configs = append(rt.Configs, c)
