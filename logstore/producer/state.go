@@ -309,16 +309,6 @@ func (s *State) expired(txnFirst, timestampMs, nowMs int64) bool {
 	return txnFirst < 0 && nowMs-timestampMs >= s.expiry.Milliseconds()
 }
 
-// OldestOpen is the open transaction that holds the last stable offset: its first
-// offset and when its producer last wrote. It is false if none is open.
-func (s *State) OldestOpen() (first, timestampMs int64, ok bool) {
-	if len(s.ongoing) == 0 {
-		return 0, 0, false
-	}
-	t := s.ongoing[0]
-	return t.first, s.producers[t.producerID].timestampMs, true
-}
-
 // Entry describes one producer, if it is known.
 func (s *State) Entry(producerID int64) (Entry, bool) {
 	e, ok := s.producers[producerID]
