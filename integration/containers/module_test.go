@@ -34,6 +34,7 @@ func TestModule(t *testing.T) {
 			}
 			produce(t, brokers[0], "numbers", 0, 100)
 			consume(t, brokers[0], "numbers", 100)
+			toolsWorked(t, logOf(t, c), formatted)
 
 			// The engine kills a container that does not end within ten seconds.
 			began = time.Now()

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/testcontainers/testcontainers-go"
@@ -44,6 +45,21 @@ func TestReplays(t *testing.T) {
 			}
 			produce(t, addr, "numbers", 0, 100)
 			consume(t, addr, "numbers", 100)
+			toolsWorked(t, logOf(t, c), r.prints)
 		})
+	}
+}
+
+// toolsWorked holds the log of a container to what its scripts' tools print, and to
+// no complaint about one of them: most scripts go on when a tool fails.
+func toolsWorked(t *testing.T, log, prints string) {
+	t.Helper()
+	if !strings.Contains(log, prints) {
+		t.Errorf("the log lacks %q:\n%s", prints, log)
+	}
+	for _, complaint := range []string{"unknown command", "command not found", "No such file", "Exception in thread", "rror:"} {
+		if strings.Contains(log, complaint) {
+			t.Errorf("the log has %q:\n%s", complaint, log)
+		}
 	}
 }

@@ -23,6 +23,7 @@ type replay struct {
 	// byUser says that a shell in the container writes the script, as its user.
 	byUser bool
 	waits  string // A regular expression.
+	prints string // By the tools that the script calls; empty where it calls none.
 }
 
 // loop is the command that waits for a script and runs it.
@@ -76,6 +77,9 @@ const (
 	kraftReady = `Transitioning from RECOVERY to RUNNING`
 	started    = `Kafka Server started`
 	zkReady    = `\[KafkaServer id=\d+\] started`
+
+	formatted   = "Formatting metadata directory"
+	noZooKeeper = "no ZooKeeper was started"
 )
 
 // startZooKeeper is how scripts of before 4.0 start a ZooKeeper in the container.
@@ -110,9 +114,10 @@ func java() map[string]replay {
 			},
 		}
 	}
-	older := func(env map[string]string, waits, first string) replay {
+	older := func(env map[string]string, waits, first, prints string) replay {
 		return replay{
 			env: env, entrypoint: wait[:1], command: wait[1:], port: "9093/tcp", script: script, mode: 0o777, waits: waits,
+			prints: prints,
 			body: func(mapped, hostname, _ string) string {
 				return "#!/bin/bash\n" + advertise(mapped, hostname+":9092") + first +
 					"echo '' > /etc/confluent/docker/ensure\n/etc/confluent/docker/run\n"
@@ -122,9 +127,9 @@ func java() map[string]replay {
 	return map[string]replay{
 		"java apache/kafka":                     modern("/etc/kafka/docker/run"),
 		"java confluentinc/cp-kafka":            modern("/etc/confluent/docker/run"),
-		"java before 1.20, KRaft":               older(kraft("9093", "9092"), kraftReady, formatInConfigure),
-		"java before 1.20, ZooKeeper":           older(zookeeper("9093", "9092"), zkReady, startZooKeeper),
-		"node confluentinc/cp-kafka, plaintext": older(kraft("9093", "9092"), kraftReady, ""),
+		"java before 1.20, KRaft":               older(kraft("9093", "9092"), kraftReady, formatInConfigure, formatted),
+		"java before 1.20, ZooKeeper":           older(zookeeper("9093", "9092"), zkReady, startZooKeeper, noZooKeeper),
+		"node confluentinc/cp-kafka, plaintext": older(kraft("9093", "9092"), kraftReady, "", ""),
 	}
 }
 
@@ -132,10 +137,10 @@ func java() map[string]replay {
 // broker is by hostname -i.
 func python() map[string]replay {
 	const script = "/tc-start.sh"
-	of := func(env map[string]string, waits, first string) replay {
+	of := func(env map[string]string, waits, first, prints string) replay {
 		return replay{
 			env: env, command: []string{"sh", "-c", loop("-f", script, "sh "+script)}, port: "9093/tcp",
-			script: script, mode: 0o644, waits: waits,
+			script: script, mode: 0o644, waits: waits, prints: prints,
 			body: func(mapped, _, _ string) string {
 				return "#!/bin/bash\n" + first + advertise(mapped, "$(hostname -i):9092") +
 					". /etc/confluent/docker/bash-config\n/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n"
@@ -145,8 +150,8 @@ func python() map[string]replay {
 	env := kraft("9093", "9092")
 	env["CLUSTER_ID"] = "MkU3OEVBNTcwNTJENDM2Qk"
 	return map[string]replay{
-		"python KRaft":     of(env, started, formatInConfigure),
-		"python ZooKeeper": of(zookeeper("9093", "9092"), zkReady, startZooKeeper),
+		"python KRaft":     of(env, started, formatInConfigure, formatted),
+		"python ZooKeeper": of(zookeeper("9093", "9092"), zkReady, startZooKeeper, noZooKeeper),
 	}
 }
 
@@ -189,7 +194,7 @@ func strimzi() map[string]replay {
 	const script = "/testcontainers_start.sh"
 	return map[string]replay{"strimzi": {
 		command: []string{"sh", "-c", loop("-x", script, script)},
-		port:    "9092/tcp", script: script, mode: 700, waits: kraftReady,
+		port:    "9092/tcp", script: script, mode: 700, waits: kraftReady, prints: formatted,
 		body: func(mapped, hostname, _ string) string {
 			const file = "/opt/kafka/config/kraft/server.properties"
 			return "#!/bin/bash\ncat > " + file + " <<EOF\n" + lines(
