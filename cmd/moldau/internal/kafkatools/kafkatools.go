@@ -54,8 +54,8 @@ var tools = map[string]tool{
 	"kafka-topics":              topics,
 	"nc":                        netcat,
 	"ub":                        ub,
-	"zookeeper-server-start":    noZooKeeper,
-	"zookeeper-server-stop":     noZooKeeper,
+	"zookeeper-server-start":    zooKeeperStart,
+	"zookeeper-server-stop":     zooKeeperStop,
 }
 
 // Names are the tools that there are.

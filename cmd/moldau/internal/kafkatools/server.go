@@ -3,7 +3,6 @@ package kafkatools
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,7 +21,7 @@ func serverStart(ctx context.Context, e *Env, args []string) error {
 		return &exit{1}
 	}
 	if args[0] == "-daemon" {
-		return startDaemon(args[1:])
+		return startDaemon("kafka-server-start", "kafkaServer.out", args[1:])
 	}
 	if len(args) == 0 || slices.Contains(args, "--help") {
 		return e.usage(serverOptions, "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*")
@@ -68,10 +67,10 @@ func nonOptions(words []string) []string {
 	return out
 }
 
-// startDaemon starts the server as a process that stays, its output in
-// kafkaServer.out below LOG_DIR, or else in the folder logs beside that of the
-// program, as Kafka's script does.
-func startDaemon(args []string) error {
+// startDaemon starts a tool as a process that stays, its output in that file below
+// LOG_DIR, or else in the folder logs beside that of the program, as Kafka's scripts
+// do.
+func startDaemon(tool, output string, args []string) error {
 	dir := os.Getenv("LOG_DIR")
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(os.Args[0]), "..", "logs")
@@ -79,7 +78,7 @@ func startDaemon(args []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	out, err := os.OpenFile(filepath.Join(dir, "kafkaServer.out"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	out, err := os.OpenFile(filepath.Join(dir, output), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func startDaemon(args []string) error {
 	// A hang-up of the terminal is not for the daemon; what is ignored stays so in
 	// the child.
 	signal.Ignore(syscall.SIGHUP)
-	cmd := exec.Command(self, append([]string{"tool", "kafka-server-start"}, args...)...)
+	cmd := exec.Command(self, append([]string{"tool", tool}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	return cmd.Start()
 }
@@ -135,11 +134,4 @@ func serverStop(_ context.Context, e *Env, args []string) error {
 		}
 	}
 	return nil
-}
-
-// noZooKeeper is zookeeper-server-start and -stop: scripts from before Kafka 4 call
-// them beside the broker, and must find that all is well.
-func noZooKeeper(_ context.Context, e *Env, _ []string) error {
-	_, err := io.WriteString(e.Out, "moldau keeps its metadata itself: no ZooKeeper was started or stopped, and none is needed\n")
-	return err
 }
