@@ -1,5 +1,6 @@
 // Package containers tests the container image as its users meet it: started by
-// testcontainers-go's own module, by the start sequences of other languages' modules,
+// testcontainers-go's own module, by those of Java, Node and Python from their
+// packages (folders java, node, python), by the start sequences of further ones,
 // from a volume that outlives it, beside other containers. It is a module of its
 // own, so that testcontainers-go stays out of every other go.mod.
 //

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/exec"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -160,4 +161,24 @@ func consumeAs(t *testing.T, addr, topic, group string, n int) {
 		}
 	}
 	cl.Close()
+}
+
+// tagged gives the image under test another name for the length of a test: some
+// modules read a version out of the tag.
+func tagged(t *testing.T, name string) string {
+	t.Helper()
+	docker, err := testcontainers.NewDockerClientWithOpts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { docker.Close() })
+	if _, err := docker.ImageTag(t.Context(), client.ImageTagOptions{Source: imageName(), Target: name}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := docker.ImageRemove(context.Background(), name, client.ImageRemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
 }
