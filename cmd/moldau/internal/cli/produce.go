@@ -104,6 +104,7 @@ func (a *app) produce(cmd *cobra.Command, topic string, f produceFlags) error {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	s.fail = cancel
+	defer s.watch(a.timeout)()
 	if !f.quiet && isTerminal(cmd.ErrOrStderr()) {
 		stop := s.progress(cmd.ErrOrStderr())
 		defer stop()
@@ -159,6 +160,32 @@ func (s *sender) send(ctx context.Context, in io.Reader) error {
 		})
 	}
 	return ctx.Err()
+}
+
+// watch fails the sending when records wait and none of them was acknowledged for
+// that long, until stop. The client itself would try on for as long as it cannot
+// know whether a record has arrived.
+func (s *sender) watch(timeout time.Duration) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(max(timeout/10, time.Millisecond))
+		defer tick.Stop()
+		var acked int64
+		progress := time.Now()
+		for {
+			select {
+			case now := <-tick.C:
+				if n := s.acked.Load(); n > acked || n == s.sent.Load() {
+					acked, progress = n, now
+				} else if now.Sub(progress) >= timeout {
+					s.fail(context.DeadlineExceeded)
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // readLine reads a line without its end. The last may lack one.
