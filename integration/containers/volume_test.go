@@ -25,6 +25,8 @@ func TestVolume(t *testing.T) {
 	for name, target := range map[string]string{
 		"apache and confluentinc": "/var/lib/kafka/data",
 		"bitnami":                 "/bitnami/kafka",
+		"apache's default":        "/tmp/kraft-combined-logs",
+		"Kafka's default":         "/tmp/kafka-logs",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
