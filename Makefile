@@ -52,8 +52,8 @@ image: ## the container image, moldau:dev, and moldau:dev-scratch without a shel
 	image/build
 
 .PHONY: integration
-integration: ## the image in containers: Testcontainers, kills, restarts; starts an engine if none answers
-	.ci/docker integration/containers/run
+integration: ## the image in containers: Testcontainers, compose, kills, restarts; starts an engine if none answers
+	.ci/docker --else integration/containers/processes integration/containers/run
 
 .PHONY: cross
 cross: ## compile for linux, darwin and windows on amd64 and arm64

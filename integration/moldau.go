@@ -20,6 +20,7 @@ import (
 type Moldau struct {
 	bin, dir string
 	args     []string // Beyond the data directory and the address.
+	env      []string // Beyond the test's own.
 	addr     string   // Empty until the first start has bound a port.
 	log      logBuffer
 
@@ -134,6 +135,7 @@ func (m *Moldau) startWith(t testing.TB, args ...string) {
 func (m *Moldau) run(t testing.TB, args []string) {
 	t.Helper()
 	cmd := exec.Command(m.bin, args...)
+	cmd.Env = append(cmd.Environ(), m.env...)
 	cmd.Stdout, cmd.Stderr = &m.log, &m.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
