@@ -24,7 +24,7 @@ import (
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, handled atomic.Int32
-		r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
+		r := start(t, func(ctx context.Context, call *api.Call) (api.Answer, error) {
 			if running.Add(1) != 1 {
 				t.Error("two requests of one connection at once")
 			}
@@ -33,13 +33,16 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 				t.Errorf("request %d handled as number %d", call.Correlation, n)
 			}
 			time.Sleep(time.Millisecond)
-			return echo(nil, call)
+			return echo(ctx, call)
 		}, nil)
 		c := r.dial()
 		const n = 200
 		go func() {
 			for i := range n {
-				c.send(request(kmsg.Produce, int32(i+1), fmt.Sprint("body ", i+1)))
+				if _, err := c.Write(request(kmsg.Produce, int32(i+1), fmt.Sprint("body ", i+1))); err != nil {
+					t.Errorf("send %d: %v", i+1, err)
+					return
+				}
 			}
 		}()
 		for i := range n {
@@ -51,11 +54,11 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 func TestSmallAnswersLeaveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
+		r := start(t, func(ctx context.Context, call *api.Call) (api.Answer, error) {
 			if call.Correlation == 1 {
 				<-release
 			}
-			return echo(nil, call)
+			return echo(ctx, call)
 		}, nil)
 		c := r.dial()
 		c.send(request(kmsg.Metadata, 1, "a"), request(kmsg.Metadata, 2, "b"), request(kmsg.Metadata, 3, "c"))
@@ -284,7 +287,7 @@ func TestResponseThatDoesNotMove(t *testing.T) {
 			if r.Connections() != 1 {
 				t.Fatal("closed too early")
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if r.Connections() != 0 {
 				t.Error("still open")

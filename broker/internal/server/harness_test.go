@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -142,6 +143,17 @@ func (c *client) send(frames ...[]byte) {
 	}
 }
 
+// sendMeanwhile sends while the test goes on, for what the network does not buffer.
+// Only the test's own goroutine may end the test: a failure here is an error, and what
+// the test waits for then does not come.
+func (c *client) sendMeanwhile(frames ...[]byte) {
+	go func() {
+		if _, err := c.Write(bytes.Join(frames, nil)); err != nil {
+			c.t.Errorf("send: %v", err)
+		}
+	}()
+}
+
 // want reads an answer and compares it.
 func (c *client) want(correlation int32, body string) {
 	c.t.Helper()
@@ -166,7 +178,7 @@ func (c *client) wantClosed() {
 	if len(b) > 0 {
 		c.t.Fatalf("%q instead of the end", b)
 	}
-	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		c.t.Fatal("still open after an hour")
 	}
 }

@@ -130,7 +130,7 @@ func TestRequestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				size := 0
-				r := start(t, func(ctx context.Context, call *api.Call) (api.Answer, error) {
+				r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
 					body, err := bodyOf(call)
 					size = len(body)
 					return answerOf(call, nil), err
@@ -158,14 +158,14 @@ func TestRequestLimits(t *testing.T) {
 // may send what any other may.
 func TestLimitsFollowLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, func(ctx context.Context, call *api.Call) (api.Answer, error) {
+		r := start(t, func(_ context.Context, call *api.Call) (api.Answer, error) {
 			call.Conn.Authenticated = true
 			return answerOf(call, nil), nil
 		}, func(c *Config) { c.Listeners[0].Protocol = "SASL_PLAINTEXT" })
 		c := r.dial()
 		for i := range int32(2) {
 			size := 1000 + int(i)<<20
-			go c.send(request(kmsg.Metadata, i, strings.Repeat("x", size)))
+			c.sendMeanwhile(request(kmsg.Metadata, i, strings.Repeat("x", size)))
 			c.want(i, "")
 		}
 	})
@@ -253,7 +253,7 @@ func TestHalfRequestsCannotHoldAllMemory(t *testing.T) {
 		c := r.dial()
 		began := time.Now()
 		body := strings.Repeat("y", 1<<20)
-		go c.send(request(kmsg.Produce, 2, body))
+		c.sendMeanwhile(request(kmsg.Produce, 2, body))
 		c.want(2, body)
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("a good request waited %v", took)
@@ -411,8 +411,8 @@ func TestIsFatalFindsThePanic(t *testing.T) {
 			t.Error("a panic of this test is taken for the log store's")
 		}
 	}()
-	var m map[string]int
-	m["nil"] = 1
+	write := func(m map[string]int) { m["nil"] = 1 }
+	write(nil)
 }
 
 // TestRoomForTooMuch: a handler that asks for more than there is in all is refused at
@@ -430,7 +430,7 @@ func TestRoomForTooMuch(t *testing.T) {
 			return answerOf(call, nil), err
 		}, func(c *Config) { c.QueuedBytes = 16 << 20 })
 		c := r.dial()
-		go c.send(request(kmsg.Metadata, 1, ""))
+		c.sendMeanwhile(request(kmsg.Metadata, 1, ""))
 		c.wantClosed()
 		if took > 0 {
 			t.Errorf("it waited %v", took)
@@ -465,7 +465,7 @@ func TestRoomBesideTheDecodedRequest(t *testing.T) {
 					return answerOf(call, nil), err
 				}, func(c *Config) { c.QueuedBytes = 2 * budget })
 				c := r.dial()
-				go c.send(request(kmsg.Metadata, 1, strings.Repeat("x", 50_000)))
+				c.sendMeanwhile(request(kmsg.Metadata, 1, strings.Repeat("x", 50_000)))
 				if tc.ok {
 					c.want(1, "")
 				} else {

@@ -67,7 +67,7 @@ func TestMetricsLint(t *testing.T) {
 
 // TestRequestDuration holds the histogram to its help text.
 func TestRequestDuration(t *testing.T) {
-	handler := func(ctx context.Context, call *api.Call) (api.Answer, error) {
+	handler := func(_ context.Context, call *api.Call) (api.Answer, error) {
 		if _, err := bodyOf(call); err != nil {
 			return api.Answer{}, err
 		}

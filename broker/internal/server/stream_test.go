@@ -109,7 +109,7 @@ func TestUnreadRequestIsSkipped(t *testing.T) {
 			return echo(ctx, call)
 		}, nil)
 		c := r.dial()
-		go c.send(request(kmsg.Produce, 1, strings.Repeat("x", 3<<20)), request(kmsg.Metadata, 2, "next"))
+		c.sendMeanwhile(request(kmsg.Produce, 1, strings.Repeat("x", 3<<20)), request(kmsg.Metadata, 2, "next"))
 		c.want(1, "refused")
 		c.want(2, "next")
 	})

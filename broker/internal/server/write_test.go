@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -183,7 +184,7 @@ func TestTruncatedFileClosesTheConnection(t *testing.T) {
 			}
 			defer nc.Close()
 			nc.Write(request(kmsg.Fetch, 1, ""))
-			if _, err := protocol.ReadFrame(nc, 100<<20); err != io.ErrUnexpectedEOF {
+			if _, err := protocol.ReadFrame(nc, 100<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("error %v", err)
 			}
 		})
