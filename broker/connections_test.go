@@ -76,7 +76,7 @@ func (w *world) outcome(t *testing.T, ip string) string {
 	h := protocol.RequestHeader{Key: 18, Correlation: 1} // ApiVersions.
 	frame := protocol.AppendRequestHeader([]byte{0, 0, 0, 0}, h)
 	frame[3] = byte(len(frame) - 4)
-	nc.Write(frame) //nolint:errcheck // Who is refused reads of it.
+	nc.Write(frame) // Who is refused reads of it.
 	nc.SetReadDeadline(time.Now().Add(time.Minute))
 	_, err = protocol.ReadFrame(nc, 1<<20)
 	switch {

@@ -153,7 +153,7 @@ func perIP(text string) (map[string]int, error) {
 		host := strings.Trim(item[:i], "[]")
 		ips, err := net.LookupIP(host)
 		if err != nil {
-			return nil, &SettingError{"max.connections.per.ip.overrides", item, fmt.Sprintf("%s cannot be looked up", host)}
+			return nil, &SettingError{"max.connections.per.ip.overrides", item, host + " cannot be looked up"}
 		}
 		for _, ip := range ips {
 			out[ip.String()] = limit

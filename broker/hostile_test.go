@@ -24,7 +24,7 @@ import (
 	"github.com/moldau-broker/moldau/protocol"
 )
 
-// A night's run: go test -run Hostile ./broker -hostile.mutations=1000000 -v
+// A night's run: go test -run Hostile ./broker -hostile.mutations=1000000 -v.
 var (
 	hostileMutations = flag.Int("hostile.mutations", 6000, "damaged requests in TestHostileRequests")
 	hostileSeed      = flag.Uint64("hostile.seed", 1, "seed of the first round of TestHostileRequests")

@@ -72,10 +72,10 @@ func addFeatures(resp *kmsg.ApiVersionsResponse, f Features, withZero bool) {
 	resp.FinalizedFeaturesEpoch = f.Epoch
 }
 
-// unknownApiVersions answers an ApiVersions request of a version that is not
+// unknownAPIVersions answers an ApiVersions request of a version that is not
 // served: in version 0, which every client reads, with the one line that tells
 // it which version to ask with next (KIP-511). Its body is not looked at.
-func unknownApiVersions(call *Call, r route) *kmsg.ApiVersionsResponse {
+func unknownAPIVersions(call *Call, r route) *kmsg.ApiVersionsResponse {
 	resp := kmsg.NewPtrApiVersionsResponse()
 	resp.ErrorCode = kerr.UnsupportedVersion.Code
 	resp.ApiKeys = append(resp.ApiKeys, r.advertised(call.Key))

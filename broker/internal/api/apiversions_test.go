@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func askApiVersions(t *testing.T, env *Env, version int16) *kmsg.ApiVersionsResponse {
+func askAPIVersions(t *testing.T, env *Env, version int16) *kmsg.ApiVersionsResponse {
 	t.Helper()
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = version
@@ -20,7 +20,7 @@ func askApiVersions(t *testing.T, env *Env, version int16) *kmsg.ApiVersionsResp
 
 func TestApiVersionsTellsTheTable(t *testing.T) {
 	for version := int16(0); version <= 4; version++ {
-		resp := askApiVersions(t, new(Env), version)
+		resp := askAPIVersions(t, new(Env), version)
 		if resp.ErrorCode != 0 {
 			t.Fatalf("version %d: error %d", version, resp.ErrorCode)
 		}
@@ -109,7 +109,7 @@ func TestFeatures(t *testing.T) {
 		}
 	}}
 	names := func(version int16) (supported, finalized []string, epoch int64) {
-		resp := askApiVersions(t, env, version)
+		resp := askAPIVersions(t, env, version)
 		for _, f := range resp.SupportedFeatures {
 			supported = append(supported, f.Name)
 		}

@@ -102,13 +102,22 @@ func remark(k advertised, r route) string {
 // subjects say what an API belongs to, by a piece of its name; the first that
 // fits counts.
 var subjects = []struct{ piece, subject string }{
-	{"ShareGroup", "share groups (KIP-932)"}, {"Share", "share groups (KIP-932)"},
-	{"StreamsGroup", "streams groups (KIP-1071)"}, {"ConsumerGroup", "consumer groups (KIP-848)"},
-	{"Txn", "transactions"}, {"Transaction", "transactions"},
-	{"SASL", "authentication"}, {"Sasl", "authentication"}, {"DelegationToken", "delegation tokens"},
-	{"ACL", "authorization"}, {"SCRAM", "authentication"}, {"Scram", "authentication"},
+	{"ShareGroup", "share groups (KIP-932)"},
+	{"Share", "share groups (KIP-932)"},
+	{"StreamsGroup", "streams groups (KIP-1071)"},
+	{"ConsumerGroup", "consumer groups (KIP-848)"},
+	{"Txn", "transactions"},
+	{"Transaction", "transactions"},
+	{"SASL", "authentication"},
+	{"Sasl", "authentication"},
+	{"DelegationToken", "delegation tokens"},
+	{"ACL", "authorization"},
+	{"SCRAM", "authentication"},
+	{"Scram", "authentication"},
 	{"Quota", "quotas"},
-	{"ReplicaLogDirs", "several log directories"}, {"RaftVoter", "quorums that change"}, {"UnregisterBroker", "clusters of several brokers"},
+	{"ReplicaLogDirs", "several log directories"},
+	{"RaftVoter", "quorums that change"},
+	{"UnregisterBroker", "clusters of several brokers"},
 	{"Telemetry", "client metrics (KIP-714)"},
 }
 

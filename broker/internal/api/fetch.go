@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -244,7 +245,7 @@ func (f *fetching) find(a session.Ask) reading {
 	}
 	r.out = failedFetch(t, a.Partition, 0)
 	p, err := f.partition(r.topic, a.Partition)
-	if err == errRecreated && f.req.Version >= 13 {
+	if errors.Is(err, errRecreated) && f.req.Version >= 13 {
 		err = kerr.InconsistentTopicID
 	}
 	if err != nil {

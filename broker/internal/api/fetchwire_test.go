@@ -18,11 +18,12 @@ func (s memSpan) Len() int { return len(s) }
 func (s memSpan) Buffers(dst net.Buffers) (net.Buffers, bool) {
 	return append(dst, s), true
 }
+
 func (s memSpan) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(s).ReadAt(p, off) }
 func (s memSpan) File() (uintptr, int64, bool)            { return 0, 0, false }
 
 // drawFetched draws a partition, and returns it as kmsg has it too.
-func drawFetched(t *rapid.T, version int16) (fetchedPartition, kmsg.FetchResponseTopicPartition) {
+func drawFetched(t *rapid.T) (fetchedPartition, kmsg.FetchResponseTopicPartition) {
 	p := failedFetch(fetchTopic{}, rapid.Int32().Draw(t, "index"), rapid.SampledFrom([]int16{0, 1, 6}).Draw(t, "code"))
 	k := kmsg.NewFetchResponseTopicPartition()
 	k.Partition, k.ErrorCode = p.index, p.code
@@ -73,7 +74,7 @@ func TestFetchResponseAsKmsgWritesIt(t *testing.T) {
 			topic := kmsg.NewFetchResponseTopic()
 			topic.Topic, topic.TopicID = string(rune('a'+i%2)), [16]byte{byte(i % 2), 9} // Topics may come again.
 			for range rapid.IntRange(1, 3).Draw(t, "partitions") {
-				p, k := drawFetched(t, f.version)
+				p, k := drawFetched(t)
 				p.topic = fetchTopic{topic.Topic, topic.TopicID}
 				f.parts = append(f.parts, p)
 				topic.Partitions = append(topic.Partitions, k)

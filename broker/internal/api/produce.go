@@ -305,18 +305,22 @@ type committing struct {
 // the request allows. What is not by then stays in the log: the client does not
 // know, and is told so.
 func (p *producing) waitCommitted(ctx context.Context) {
-	var limited context.Context
+	// Most often all is committed by now, and no timer is needed.
 	for _, w := range p.waiting {
-		at := ctx
 		if w.replica.HighWatermark() < w.end {
-			if limited == nil {
-				var cancel context.CancelFunc
-				limited, cancel = context.WithTimeout(ctx, time.Duration(max(p.q.timeoutMs, 0))*time.Millisecond)
-				defer cancel()
-			}
-			at = limited
+			limited, cancel := context.WithTimeout(ctx, time.Duration(max(p.q.timeoutMs, 0))*time.Millisecond)
+			defer cancel()
+			p.awaitAll(limited)
+			return
 		}
-		if err := w.replica.WaitCommitted(at, w.end); err != nil {
+	}
+	p.awaitAll(ctx)
+}
+
+// awaitAll waits for each within ctx. What is committed costs no wait, even late.
+func (p *producing) awaitAll(ctx context.Context) {
+	for _, w := range p.waiting {
+		if err := w.replica.WaitCommitted(ctx, w.end); err != nil {
 			p.q.parts[w.part].code = code(err)
 		}
 	}

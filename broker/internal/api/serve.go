@@ -64,7 +64,7 @@ func (e *Env) Serve(ctx context.Context, call *Call) (Answer, error) {
 	}
 	if call.Version < r.min || call.Version > r.max {
 		if call.Key == int16(kmsg.ApiVersions) {
-			return e.encode(call, 0, unknownApiVersions(call, r)), nil
+			return e.encode(call, 0, unknownAPIVersions(call, r)), nil
 		}
 		return Answer{}, &UnsupportedError{Key: call.Key, Version: call.Version, Min: r.min, Max: r.max}
 	}

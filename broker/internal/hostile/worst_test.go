@@ -29,7 +29,7 @@ import (
 	"github.com/moldau-broker/moldau/protocol"
 )
 
-// A night's run: go test -run Worst ./broker/internal/hostile -hostile.worst=100000 -v -timeout 1h
+// A night's run: go test -run Worst ./broker/internal/hostile -hostile.worst=100000 -v -timeout 1h.
 var (
 	worstCount = flag.Int("hostile.worst", 12, "requests in TestWorstArrays; there are some hundreds")
 	worstMatch = flag.String("hostile.only", "", "only the requests whose description contains this")
@@ -61,7 +61,7 @@ func serve(dir string) {
 	}
 	go func() {
 		<-b.Ready()
-		fmt.Println(b.Addr())
+		fmt.Fprintln(os.Stdout, b.Addr())
 	}()
 	if err := b.Run(ctx); err != nil {
 		panic(err)

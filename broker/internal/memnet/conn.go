@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -94,7 +95,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 }
 
 func (c *Conn) wrap(op string, err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	return &net.OpError{Op: op, Net: "mem", Source: c.local, Addr: c.remote, Err: err}

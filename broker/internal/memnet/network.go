@@ -15,7 +15,6 @@ package memnet
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -94,7 +93,7 @@ func (n *Network) DialFrom(ctx context.Context, host, _, address string) (net.Co
 	select {
 	case <-l.done:
 	case <-ctx.Done():
-		client.Close()
+		_ = client.Close() // It never fails.
 		return nil, fail(context.Cause(ctx))
 	case l.conns <- server:
 		select {
@@ -103,7 +102,7 @@ func (n *Network) DialFrom(ctx context.Context, host, _, address string) (net.Co
 			return client, nil
 		}
 	}
-	client.Close()
+	_ = client.Close() // It never fails.
 	return nil, fail(os.NewSyscallError("connect", syscall.ECONNREFUSED))
 }
 
@@ -195,4 +194,4 @@ type name string
 
 func (name) Network() string    { return "mem" }
 func (n name) String() string   { return string(n) }
-func (n name) GoString() string { return fmt.Sprintf("memnet %s", string(n)) }
+func (n name) GoString() string { return "memnet " + string(n) }

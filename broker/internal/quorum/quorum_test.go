@@ -294,7 +294,7 @@ func TestFailedLogEndsTheLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Abandon() //nolint:errcheck // What is left does not matter here.
+	defer store.Abandon() // What is left does not matter here.
 	log, err := store.OpenMetadataLog(logstore.Config{RetentionBytes: -1, RetentionAge: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -509,118 +509,6 @@ func TestUnusableDirectories(t *testing.T) {
 	})
 }
 
-func TestState(t *testing.T) {
-	s := hardState{LeaderID: 1, LeaderEpoch: 7, VotedID: 1, VotedDirectory: directory, CommitOffset: 99}
-	got, err := decodeState(s.encode())
-	if diff := cmp.Diff(s, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-	for name, tc := range map[string]struct {
-		in   string
-		want hardState
-		bad  bool
-	}{
-		"Kafka's version 0": {
-			in:   `{"clusterId":"","leaderId":1,"leaderEpoch":3,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":0}`,
-			want: hardState{LeaderID: 1, LeaderEpoch: 3, VotedID: -1},
-		},
-		"newer":       {in: `{"leaderId":1,"leaderEpoch":3,"votedId":-1,"data_version":2}`, bad: true},
-		"no version":  {in: `{"leaderId":1}`, bad: true},
-		"not JSON":    {in: `leader`, bad: true},
-		"negative":    {in: `{"leaderEpoch":-1,"data_version":1}`, bad: true},
-		"bad uuid":    {in: `{"leaderEpoch":1,"votedDirectoryId":"x","data_version":1}`, bad: true},
-		"nobody":      {in: `{"leaderId":-1,"leaderEpoch":0,"votedId":-1,"data_version":1}`, want: hardState{LeaderID: -1, VotedID: -1}},
-		"empty votes": {in: `{"leaderEpoch":0,"data_version":1}`, want: hardState{LeaderID: -1, VotedID: -1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := decodeState([]byte(tc.in))
-			if (err != nil) != tc.bad {
-				t.Fatalf("error %v", err)
-			}
-			if err == nil && got != tc.want {
-				t.Errorf("%+v, want %+v", got, tc.want)
-			}
-		})
-	}
-}
-
-// A snapshot ends with its footer, and with nothing else.
-func TestSnapshotFooter(t *testing.T) {
-	c := snapshotContent{voters: soleVoter(), records: slices.Values([][]byte{feature(1).Value})}
-	whole := c.encode(1)
-	data := batch.NewBuilder(batch.Plain(9, 0))
-	data.Append(1, nil, feature(2).Value)
-	for name, tc := range map[string]struct {
-		more []byte
-		ok   bool
-	}{
-		"nothing more":       {nil, true},
-		"data":               {data.Build(), false},
-		"a control batch":    {controlBatch(1, 9, 0, soleVoter()), false},
-		"an unknown control": {controlBatch(1, 9, 0, &metadata.KRaftVersion{KRaftVersion: 1}), false},
-		"another footer":     {controlBatch(1, 9, 0, &metadata.SnapshotFooter{}), false},
-		"half a batch":       {whole[:70], false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := decodeSnapshot(bootstrapID, slices.Concat(whole, tc.more))
-			if (err == nil) != tc.ok {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
-	t.Run("in its own batch", func(t *testing.T) {
-		in := controlBatch(1, 0, 0, soleVoter(), &metadata.SnapshotFooter{}, &metadata.KRaftVersion{KRaftVersion: 1})
-		if _, err := decodeSnapshot(bootstrapID, in); err == nil {
-			t.Error("a record after the footer was taken")
-		}
-	})
-}
-
-// FuzzDecodeSnapshot: any bytes whose checksums are right give a snapshot that was
-// written to its end, or an error.
-func FuzzDecodeSnapshot(f *testing.F) {
-	c := snapshotContent{voters: soleVoter(), records: slices.Values([][]byte{feature(1).Value})}
-	f.Add(c.encode(1))
-	f.Add([]byte(controlBatch(1, 0, 0, soleVoter(), &metadata.SnapshotFooter{}, &metadata.KRaftVersion{KRaftVersion: 1})))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		in = slices.Clone(in)
-		var all []batch.Batch
-		for rest := in; len(rest) > 0; {
-			b, next, err := batch.Next(rest)
-			if err != nil {
-				break
-			}
-			b.Seal()
-			all, rest = append(all, b), next
-		}
-		s, err := decodeSnapshot(bootstrapID, in)
-		if err != nil {
-			return
-		}
-		last := all[len(all)-1]
-		if got := controlsOf(t, last); len(got) == 0 || got[len(got)-1] != metadata.ControlSnapshotFooter {
-			t.Fatalf("a snapshot that ends with the controls %v", got)
-		}
-		data := 0
-		for _, b := range all {
-			if !b.Control() {
-				data++
-			}
-		}
-		if len(s.batches) != data {
-			t.Fatalf("%d batches of data, want %d", len(s.batches), data)
-		}
-		for _, more := range all {
-			if _, err := decodeSnapshot(bootstrapID, slices.Concat(in, more)); err == nil {
-				t.Fatal("a batch after the footer was taken")
-			}
-		}
-		if _, err := decodeSnapshot(bootstrapID, in[:len(in)-len(last)]); err == nil {
-			t.Fatal("a snapshot without its last batch was taken")
-		}
-	})
-}
-
 // controlsOf lists the types of a control batch's records; none of another batch.
 func controlsOf(t *testing.T, b batch.Batch) (types []int16) {
 	t.Helper()
@@ -640,18 +528,4 @@ func controlsOf(t *testing.T, b batch.Batch) (types []int16) {
 		t.Fatal(err)
 	}
 	return types
-}
-
-// FuzzDecodeState: any bytes give a state that can be written again, or an error.
-func FuzzDecodeState(f *testing.F) {
-	f.Add([]byte(`{"leaderId":1,"leaderEpoch":3,"votedId":-1,"data_version":1}`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := decodeState(in)
-		if err != nil {
-			return
-		}
-		if again, err := decodeState(s.encode()); err != nil || again != s {
-			t.Fatalf("%+v became %+v, %v", s, again, err)
-		}
-	})
 }

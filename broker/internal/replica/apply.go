@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -231,7 +232,8 @@ func (a *applying) open(into *hosted, t *controller.Topic, n int32) {
 	log, err := a.log(t, n, cfg.Log)
 	if err != nil {
 		off := &OfflineError{Topic: t.Name, Partition: n, Err: err, id: t.ID}
-		a.fail("partition could not be opened, it is offline until restart", off)
+		a.errs = append(a.errs, off)
+		a.m.logger.LogAttrs(context.Background(), slog.LevelError, "partition could not be opened, it is offline until restart", a.attrs(off)...)
 		into.broken[n] = off
 		return
 	}
@@ -267,15 +269,19 @@ func (a *applying) resign(from *hosted, p *Partition) *Partition {
 func (a *applying) drop(gone []*Partition) {
 	for _, p := range gone {
 		if err := a.m.store.Delete(p.log); err != nil {
-			a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id})
+			off := &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id}
+			a.errs = append(a.errs, off)
+			a.m.logger.LogAttrs(context.Background(), slog.LevelError, "log of a deleted partition could not be removed", a.attrs(off)...)
 		}
 	}
 }
 
-func (a *applying) fail(message string, off *OfflineError) {
-	a.errs = append(a.errs, off)
-	a.m.logger.Error(message, slog.String("topic", off.Topic), slog.Int("partition", int(off.Partition)),
-		slog.String("dir", a.m.store.Dir()), slog.Any("err", off.Err))
+// attrs name what failed, in a log line.
+func (a *applying) attrs(off *OfflineError) []slog.Attr {
+	return []slog.Attr{
+		slog.String("topic", off.Topic), slog.Int("partition", int(off.Partition)),
+		slog.String("dir", a.m.store.Dir()), slog.Any("err", off.Err),
+	}
 }
 
 // hosted returns a copy of what is hosted of a topic, to be changed and published.

@@ -9,19 +9,19 @@ import (
 
 // Errors that the replication state gives.
 type (
-	// NotLeaderError: NOT_LEADER_OR_FOLLOWER.
+	// NotLeaderError is NOT_LEADER_OR_FOLLOWER.
 	NotLeaderError = state.NotLeaderError
-	// EpochError: FENCED_LEADER_EPOCH if Fenced, else UNKNOWN_LEADER_EPOCH.
+	// EpochError is FENCED_LEADER_EPOCH if Fenced, else UNKNOWN_LEADER_EPOCH.
 	EpochError = state.EpochError
-	// UnknownReplicaError: UNKNOWN_LEADER_EPOCH if HasEpoch, else
+	// UnknownReplicaError is UNKNOWN_LEADER_EPOCH if HasEpoch, else
 	// NOT_LEADER_OR_FOLLOWER.
 	UnknownReplicaError = state.UnknownReplicaError
-	// StaleBrokerError: NOT_LEADER_OR_FOLLOWER.
+	// StaleBrokerError is NOT_LEADER_OR_FOLLOWER.
 	StaleBrokerError = state.StaleBrokerError
-	// NotEnoughReplicasError: NOT_ENOUGH_REPLICAS_AFTER_APPEND if Appended, else
+	// NotEnoughReplicasError is NOT_ENOUGH_REPLICAS_AFTER_APPEND if Appended, else
 	// NOT_ENOUGH_REPLICAS.
 	NotEnoughReplicasError = state.NotEnoughReplicasError
-	// OffsetError: OFFSET_OUT_OF_RANGE.
+	// OffsetError is OFFSET_OUT_OF_RANGE.
 	OffsetError = logstore.OffsetError
 )
 

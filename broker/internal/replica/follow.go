@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/moldau-broker/moldau/broker/internal/replica/state"
@@ -59,7 +60,8 @@ func (p *Partition) writeLocked(now time.Time, records []byte) (flush bool) {
 	_ = p.failLocked(err)
 	_, corrupt := errors.AsType[*batch.CorruptError](err)
 	_, offset := errors.AsType[*logstore.AppendOffsetError](err)
-	p.logger.Error("records of the leader could not be appended", "topic", p.topic, "partition", p.number, "log_end", end, "err", err)
+	p.logger.Error("records of the leader could not be appended", slog.String("topic", p.topic),
+		slog.Int("partition", int(p.number)), slog.Int64("log_end", end), slog.Any("err", err))
 	return p.stepLocked(now, state.WriteFailed{End: end, Corrupt: corrupt || offset}).Flush
 }
 

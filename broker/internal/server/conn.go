@@ -224,7 +224,7 @@ func (c *conn) wake() {
 // close gives back what the connection held.
 func (c *conn) close() {
 	c.cancel(net.ErrClosed)
-	c.nc.Close() //nolint:errcheck // Nothing can be done for it.
+	c.nc.Close()
 	if c.in != nil {
 		c.in.Close()
 	}
@@ -262,16 +262,17 @@ func (c *conn) report(err error) {
 	if !c.server.cfg.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	msg := "connection failed"
+	ctx, log, attrs := context.Background(), c.server.cfg.Logger, append(c.attrs(), slog.Any("err", err))
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):
-		msg = "connection closed by peer"
+		log.LogAttrs(ctx, slog.LevelDebug, "connection closed by peer", attrs...)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		msg = "connection closed: idle (connections.max.idle.ms)"
+		log.LogAttrs(ctx, slog.LevelDebug, "connection closed: idle (connections.max.idle.ms)", attrs...)
 	case errors.Is(err, errShutdown), errors.Is(err, errClosedByAnswer):
-		msg = "connection closed"
+		log.LogAttrs(ctx, slog.LevelDebug, "connection closed", attrs...)
+	default:
+		log.LogAttrs(ctx, slog.LevelDebug, "connection failed", attrs...)
 	}
-	c.server.cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, msg, append(c.attrs(), slog.Any("err", err))...)
 }
 
 // attrs name the connection, and the call it last served, in a log line.

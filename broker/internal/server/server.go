@@ -166,7 +166,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.cancel(errShutdown)
 	s.mu.Lock()
 	for c := range s.mu.conns {
-		c.raw.Close() //nolint:errcheck // It may be closed already.
+		c.raw.Close() // It may be closed already.
 	}
 	s.mu.Unlock()
 	<-done

@@ -34,7 +34,7 @@ func (w *warner) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
-	w.log.LogAttrs(ctx, slog.LevelWarn, msg, attrs...)
+	w.log.LogAttrs(ctx, slog.LevelWarn, msg, attrs...) //nolint:sloglint // The callers' messages are literals.
 }
 
 // take says whether a line may be written now, and how many could not be since

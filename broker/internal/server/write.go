@@ -228,7 +228,7 @@ func (w *gatherer) span(s api.Span) error {
 		n := min(len(w.buf)-w.n, s.Len()-off)
 		got, err := s.ReadAt(w.buf[w.n:w.n+n], int64(off))
 		if got < n {
-			if err == nil || err == io.EOF {
+			if err == nil || errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return err

@@ -15,9 +15,9 @@ type model struct {
 }
 
 type modelPart struct {
-	n               int32
-	want            int64
-	hw, start, told int64
+	n         int32
+	want      int64
+	hw, start int64
 }
 
 // world is what the partitions hold.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ type member struct {
 	tickets     map[Ticket]string
 }
 
-func (m *member) name() string { return string(rune('A' + m.id - 1)) }
+func (m *member) name() string { return string('A' + m.id - 1) }
 
 // request and response travel between a follower and its leader.
 type request struct {
@@ -373,7 +374,11 @@ func (c *cluster) serve(q request) response {
 	}
 	fail := func(f Failure) response { r.fetched.Failure = f; return r }
 	if err := m.view.CheckEpoch(q.CurrentEpoch); err != nil {
-		if err.(*EpochError).Fenced() {
+		e, ok := errors.AsType[*EpochError](err)
+		if !ok {
+			panic(err)
+		}
+		if e.Fenced() {
 			return fail(Fenced)
 		}
 		return r

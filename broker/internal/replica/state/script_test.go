@@ -229,7 +229,7 @@ func (p *player) printState() {
 func ids(names string) []int32 {
 	var ids []int32
 	for _, r := range names {
-		ids = append(ids, int32(r-'A'+1))
+		ids = append(ids, r-'A'+1)
 	}
 	return ids
 }
