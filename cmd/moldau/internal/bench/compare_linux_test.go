@@ -23,14 +23,22 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "the disk | is on fire")
 		os.Exit(1)
 	}
-	ctx, stop := ossignal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	cmd := Command()
-	cmd.SetArgs(os.Args[2:])
-	if err := cmd.ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := runBench(os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// runBench runs the command until it ends or is told to; that is no error.
+func runBench(args []string) error {
+	ctx, stop := ossignal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cmd := Command()
+	cmd.SetArgs(args)
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 // TestComparisonGoesOn: a broker that does not start fails its rows, which say why,

@@ -98,7 +98,7 @@ func (e *estimate) text() string {
 	if d < 2*time.Minute {
 		return d.Round(time.Second).String()
 	}
-	return (d.Round(time.Minute)).String()
+	return d.Round(time.Minute).String()
 }
 
 // done ends a step, and says how much is left.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,7 +154,7 @@ func configCommand(a *app) *cobra.Command {
 			}
 			for _, name := range names {
 				if !found[name] {
-					return &NotThereError{fmt.Sprintf("there is no setting %s", name)}
+					return &NotThereError{"there is no setting " + name}
 				}
 			}
 			return a.print(cmd, t)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -60,7 +61,7 @@ func text(c any) string {
 	case []int32:
 		parts := make([]string, len(v))
 		for i, n := range v {
-			parts[i] = fmt.Sprint(n)
+			parts[i] = strconv.Itoa(int(n))
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	}

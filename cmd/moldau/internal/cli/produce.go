@@ -136,7 +136,7 @@ func (s *sender) send(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewReaderSize(in, 1<<20)
 	for ctx.Err() == nil {
 		line, err := readLine(lines)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *sender) send(ctx context.Context, in io.Reader) error {
 			r.Key, r.Value = []byte(key), []byte(value)
 		}
 		s.sent.Add(1)
-		s.cl.Produce(ctx, r, func(r *kgo.Record, err error) {
+		s.cl.Produce(ctx, r, func(_ *kgo.Record, err error) {
 			if err != nil {
 				s.fail(fmt.Errorf("a record was not acknowledged: %w", err))
 				return

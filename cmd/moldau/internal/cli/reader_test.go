@@ -133,12 +133,20 @@ func TestConsumeToAnEndWithoutRecords(t *testing.T) {
 				}
 			})
 		}, nil, nil},
-		"an aborted transaction": {func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryAbort) }, []string{"--read-committed"},
-			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"}},
-		"an aborted transaction is read": {func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryAbort) }, nil,
-			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2", "tried"}},
-		"a transaction": {func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryCommit) }, []string{"--read-committed"},
-			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2", "tried"}},
+		"an aborted transaction": {
+			func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryAbort) },
+			[]string{"--read-committed"},
+			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"},
+		},
+		"an aborted transaction is read": {
+			func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryAbort) }, nil,
+			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2", "tried"},
+		},
+		"a transaction": {
+			func(t *testing.T, mb *brokertest.Cluster) { transact(t, mb, kgo.TryCommit) },
+			[]string{"--read-committed"},
+			[]string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2", "tried"},
+		},
 	} {
 		for _, group := range [][]string{nil, {"-g", "readers"}} {
 			t.Run(fmt.Sprint(name, group), func(t *testing.T) {

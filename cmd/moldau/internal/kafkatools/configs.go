@@ -84,7 +84,7 @@ func configs(ctx context.Context, e *Env, args []string) error {
 	switch f.class {
 	case "java.lang.IllegalArgumentException", errorsPackage + "InvalidConfigurationException", errorsPackage + "UnsupportedVersionException",
 		errorsPackage + "InvalidTopicException":
-		if _, local := err.(*brokerError); !local {
+		if _, local := errors.AsType[*brokerError](err); !local {
 			return e.complain(err)
 		}
 	}
@@ -92,7 +92,7 @@ func configs(ctx context.Context, e *Env, args []string) error {
 		return e.complain(err)
 	}
 	fmt.Fprintf(e.Err, "Error while executing config command with args '%s'\n", strings.Join(args, " "))
-	if _, ok := err.(*brokerError); ok {
+	if _, ok := errors.AsType[*brokerError](err); ok {
 		fmt.Fprintln(e.Err, "java.util.concurrent.ExecutionException: "+f.String())
 	} else {
 		fmt.Fprintln(e.Err, f.String())

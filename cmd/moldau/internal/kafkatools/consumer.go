@@ -219,8 +219,10 @@ func (c *recordPrinter) readOffset() error {
 func (c *recordPrinter) client() ([]kgo.Opt, error) {
 	s := c.settings
 	invalid := func(name, words string) error {
-		return &failure{"org.apache.kafka.common.config.ConfigException",
-			fmt.Sprintf("Invalid value %s for configuration %s: %s", s[name], name, words)}
+		return &failure{
+			"org.apache.kafka.common.config.ConfigException",
+			fmt.Sprintf("Invalid value %s for configuration %s: %s", s[name], name, words),
+		}
 	}
 	id := s["client.id"]
 	if id == "" {
@@ -246,8 +248,10 @@ func (c *recordPrinter) client() ([]kgo.Opt, error) {
 			"The value must be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS.>'.")
 	}
 	if p := s["group.protocol"]; p != "" && !strings.EqualFold(p, "classic") {
-		return nil, &failure{"org.apache.kafka.common.config.ConfigException",
-			"group.protocol=" + p + " is not supported by moldau's tools: use classic, the default"}
+		return nil, &failure{
+			"org.apache.kafka.common.config.ConfigException",
+			"group.protocol=" + p + " is not supported by moldau's tools: use classic, the default",
+		}
 	}
 	opts = append(opts, kgo.ConsumeResetOffset(reset))
 	switch {

@@ -40,8 +40,10 @@ func newFormatter(e *Env, o *options) (formatter, error) {
 	if o.has("property") && o.has("formatter-property") {
 		return nil, e.usage(consumerOptions, "Options --property and --formatter-property cannot be specified together.")
 	}
-	o.rename(e, renamed{"property", "formatter-property",
-		"Option --property is deprecated and will be removed in a future version. Use --formatter-property instead."})
+	o.rename(e, renamed{
+		"property", "formatter-property",
+		"Option --property is deprecated and will be removed in a future version. Use --formatter-property instead.",
+	})
 	file, err := loadProperties(o.str("formatter-config"))
 	if err != nil {
 		return nil, e.usage(consumerOptions, "%s", thrown(err).message)
@@ -209,9 +211,9 @@ func sized(name string, size int, text func(b []byte) string) deserializer {
 // deserializers are those of Kafka's that have a text.
 var deserializers = map[string]deserializer{
 	"StringDeserializer":  asText,
-	"ShortDeserializer":   sized("ShortDeserializer", 2, func(b []byte) string { return fmt.Sprint(int16(binary.BigEndian.Uint16(b))) }),
-	"IntegerDeserializer": sized("IntegerDeserializer", 4, func(b []byte) string { return fmt.Sprint(int32(binary.BigEndian.Uint32(b))) }),
-	"LongDeserializer":    sized("LongDeserializer", 8, func(b []byte) string { return fmt.Sprint(int64(binary.BigEndian.Uint64(b))) }),
+	"ShortDeserializer":   sized("ShortDeserializer", 2, func(b []byte) string { return strconv.Itoa(int(int16(binary.BigEndian.Uint16(b)))) }),
+	"IntegerDeserializer": sized("IntegerDeserializer", 4, func(b []byte) string { return strconv.Itoa(int(int32(binary.BigEndian.Uint32(b)))) }),
+	"LongDeserializer":    sized("LongDeserializer", 8, func(b []byte) string { return strconv.FormatInt(int64(binary.BigEndian.Uint64(b)), 10) }),
 	"FloatDeserializer": sized("FloatDeserializer", 4, func(b []byte) string {
 		return javaFloat(float64(math.Float32frombits(binary.BigEndian.Uint32(b))), 32)
 	}),

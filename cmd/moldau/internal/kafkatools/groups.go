@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -82,7 +83,7 @@ func consumerGroups(ctx context.Context, e *Env, args []string) error {
 		return e.usage(groupOptions, "%s", f.message)
 	}
 	message, trace := f.message, f.String()
-	if _, ok := err.(*brokerError); ok {
+	if _, ok := errors.AsType[*brokerError](err); ok {
 		message, trace = f.String(), "java.util.concurrent.ExecutionException: "+f.String()
 	}
 	fmt.Fprintf(e.Out, "\nError: Executing consumer group command failed due to %s\n", message)
@@ -189,7 +190,7 @@ func (t *groupTool) run(ctx context.Context) error {
 		return err
 	}
 	if o.has("timeout") || settings["default.api.timeout.ms"] == "" {
-		settings["default.api.timeout.ms"] = fmt.Sprint(o.num("timeout", 30000))
+		settings["default.api.timeout.ms"] = strconv.FormatInt(o.num("timeout", 30000), 10)
 	}
 	if _, err := t.e.seeds(ctx, o.str("bootstrap-server")); err != nil {
 		return notCreated(noAdminClient)
@@ -426,7 +427,7 @@ func (t *groupTool) printDeleted(group string, outcome map[topicPartition]error)
 			status = "Error: " + thrown(err).String()
 		}
 		if p.Partition >= 0 {
-			number = fmt.Sprint(p.Partition)
+			number = strconv.Itoa(int(p.Partition))
 		}
 		row(p.Topic, number, status)
 	}

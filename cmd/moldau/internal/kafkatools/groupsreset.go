@@ -1,6 +1,7 @@
 package kafkatools
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -277,8 +278,10 @@ func (t *groupTool) checkPartitions(ctx context.Context, partitions []topicParti
 		}
 	}
 	if len(missing) > 0 {
-		return &failure{errorsPackage + "UnknownTopicOrPartitionException",
-			"The partitions \"" + strings.Join(missing, ",") + "\" do not exist"}
+		return &failure{
+			errorsPackage + "UnknownTopicOrPartitionException",
+			"The partitions \"" + strings.Join(missing, ",") + "\" do not exist",
+		}
 	}
 	return nil
 }
@@ -377,12 +380,11 @@ func (t *groupTool) current(ctx context.Context, partitions []topicPartition, co
 
 // fromFile reads the plan for one group.
 func (t *groupTool) fromFile(group string) (map[topicPartition]int64, error) {
-	content, err := os.Open(t.o.str("from-file"))
+	content, err := os.ReadFile(t.o.str("from-file"))
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
-	r := csv.NewReader(content)
+	r := csv.NewReader(bytes.NewReader(content))
 	r.FieldsPerRecord = -1
 	records, err := r.ReadAll()
 	if err != nil {

@@ -46,8 +46,10 @@ func newLineReader(p properties) (*lineReader, error) {
 	}
 	if r.hasNullMarker {
 		for _, other := range [][2]string{
-			{"key.separator", r.keySeparator}, {"headers.separator", separator},
-			{"headers.delimiter", r.headersDelimiter}, {"headers.key.separator", r.headersKeySeparator},
+			{"key.separator", r.keySeparator},
+			{"headers.separator", separator},
+			{"headers.delimiter", r.headersDelimiter},
+			{"headers.key.separator", r.headersKeySeparator},
 		} {
 			pairs = append(pairs, [2][2]string{{"null.marker", r.nullMarker}, other})
 		}

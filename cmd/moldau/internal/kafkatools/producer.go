@@ -181,11 +181,17 @@ func producerSettings(o *options) (properties, *lineReader, error) {
 		}
 	}
 	for _, m := range [][3]string{ // Setting, option, default.
-		{"linger.ms", "timeout", "1000"}, {"acks", "request-required-acks", "-1"}, {"request.timeout.ms", "request-timeout-ms", "1500"},
-		{"retries", "message-send-max-retries", "3"}, {"retry.backoff.ms", "retry-backoff-ms", "100"},
-		{"send.buffer.bytes", "socket-buffer-size", "102400"}, {"buffer.memory", "max-memory-bytes", "33554432"},
-		{"batch.size", "batch-size", "16384"}, {"batch.size", "max-partition-memory-bytes", "16384"},
-		{"metadata.max.age.ms", "metadata-expiry-ms", "300000"}, {"max.block.ms", "max-block-ms", "60000"},
+		{"linger.ms", "timeout", "1000"},
+		{"acks", "request-required-acks", "-1"},
+		{"request.timeout.ms", "request-timeout-ms", "1500"},
+		{"retries", "message-send-max-retries", "3"},
+		{"retry.backoff.ms", "retry-backoff-ms", "100"},
+		{"send.buffer.bytes", "socket-buffer-size", "102400"},
+		{"buffer.memory", "max-memory-bytes", "33554432"},
+		{"batch.size", "batch-size", "16384"},
+		{"batch.size", "max-partition-memory-bytes", "16384"},
+		{"metadata.max.age.ms", "metadata-expiry-ms", "300000"},
+		{"max.block.ms", "max-block-ms", "60000"},
 	} {
 		if err := o.check(m[1]); err != nil {
 			return nil, nil, err
@@ -206,8 +212,10 @@ func producerClient(s properties) ([]kgo.Opt, error) {
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	}
 	invalid := func(name, words string) error {
-		return &failure{"org.apache.kafka.common.config.ConfigException",
-			fmt.Sprintf("Invalid value %s for configuration %s: String must be one of: %s", s[name], name, words)}
+		return &failure{
+			"org.apache.kafka.common.config.ConfigException",
+			fmt.Sprintf("Invalid value %s for configuration %s: String must be one of: %s", s[name], name, words),
+		}
 	}
 	codec, ok := codecs[s["compression.type"]]
 	if !ok {
@@ -258,10 +266,10 @@ func (p *lineProducer) run(ctx context.Context, reader *lineReader) error {
 	lines := bufio.NewReaderSize(p.e.In, 64<<10)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
+		if errors.Is(err, io.EOF) && len(line) == 0 {
 			return nil
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
@@ -307,8 +315,10 @@ func (p *lineProducer) send(ctx context.Context, r *kgo.Record) error {
 // failure is the exception for a record that did not get through.
 func (p *lineProducer) failure(err error) *failure {
 	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, kgo.ErrRecordTimeout) {
-		return &failure{errorsPackage + "TimeoutException",
-			fmt.Sprintf("Topic %s not present in metadata after %d ms.", p.topic, p.block.Milliseconds())}
+		return &failure{
+			errorsPackage + "TimeoutException",
+			fmt.Sprintf("Topic %s not present in metadata after %d ms.", p.topic, p.block.Milliseconds()),
+		}
 	}
 	return thrown(err)
 }

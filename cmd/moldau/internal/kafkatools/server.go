@@ -82,7 +82,7 @@ func startDaemon(tool, output string, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }() // The daemon writes by its own descriptor.
 	self, err := os.Executable()
 	if err != nil {
 		return err
