@@ -309,11 +309,12 @@ func (j *journal) applyConfig(r *metadata.Config) {
 	resource := ConfigResource{ConfigKind(r.ResourceType), r.ResourceName}
 	// The old map may be in an image: never change it.
 	next := maps.Clone(j.config(resource))
-	if r.Value == nil {
+	switch {
+	case r.Value == nil:
 		delete(next, r.Name)
-	} else if next == nil {
+	case next == nil:
 		next = map[string]string{r.Name: *r.Value}
-	} else {
+	default:
 		next[r.Name] = *r.Value
 	}
 	if len(next) == 0 {

@@ -22,7 +22,6 @@ type bench struct {
 	*coordtest.Machine
 	parser  parser
 	records int // How many were written since the last take.
-	batches []int
 }
 
 func newBench(t *testing.T, cfg *Config) *bench {

@@ -359,8 +359,10 @@ func (w *world) settle(t *rapid.T) {
 		members = append(members, *m)
 	}
 	for _, pending := range sortedKeys(g.pendingJoin) {
-		members = append(members, member{id: pending, sessionMs: 10000, rebalanceMs: 20000,
-			protocols: []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: subscription("t")}}})
+		members = append(members, member{
+			id: pending, sessionMs: 10000, rebalanceMs: 20000,
+			protocols: []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: subscription("t")}},
+		})
 	}
 	switch g.state {
 	case preparing, empty:

@@ -19,11 +19,12 @@ const (
 func (s *Shard) txnCommit(t coordinator.Ticket, guard uint64, req *kmsg.TxnOffsetCommitRequest) {
 	g := s.groups[req.Group]
 	code := kerr.IllegalGeneration.Code
-	if g != nil && g.consumers != nil {
+	switch {
+	case g != nil && g.consumers != nil:
 		code = g.consumers.validateTxnCommit(req.MemberID, req.InstanceID, req.Generation)
-	} else if g != nil {
+	case g != nil:
 		code = g.validateTxnCommit(req.MemberID, req.InstanceID, req.Generation)
-	} else if req.Generation < 0 {
+	case req.Generation < 0:
 		code = 0 // A consumer that assigns partitions to itself.
 	}
 	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
