@@ -189,7 +189,7 @@ func (c *crasher) cut() {
 		if err != nil {
 			c.t.Fatalf("%s: %v", where, err)
 		}
-		c.inspect(where, after, s)
+		c.inspect(where, s)
 		closeStore(c.t, s)
 		if l, ok := s.Log("t", 0); ok && l.onDisk.Load() {
 			if err := Verify(after, l.Dir(), false); err != nil {
@@ -200,7 +200,7 @@ func (c *crasher) cut() {
 }
 
 // inspect compares the log of a future with what may be there.
-func (c *crasher) inspect(where string, fs vfs.FS, s *Store) {
+func (c *crasher) inspect(where string, s *Store) {
 	l, ok := s.Log("t", 0)
 	if !ok {
 		if c.acked > c.start {
@@ -459,7 +459,7 @@ func (c *crasher) recover(first vfs.CrashMode) {
 			if _, clean := s.CleanShutdown(); clean {
 				c.t.Fatalf("%s: taken for a clean stop", where)
 			}
-			c.inspect(where, after, s)
+			c.inspect(where, s)
 			closeStore(c.t, s)
 		}
 	})

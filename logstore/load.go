@@ -266,8 +266,10 @@ func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err erro
 	if err != nil || segs[i+1].Base() <= end {
 		return nil, err
 	}
-	return &CorruptError{Path: segs[i].Path(), Position: segs[i].Size(),
-		Reason: fmt.Sprintf("ends at offset %d, the next segment begins at %d", end, segs[i+1].Base())}, nil
+	return &CorruptError{
+		Path: segs[i].Path(), Position: segs[i].Size(),
+		Reason: fmt.Sprintf("ends at offset %d, the next segment begins at %d", end, segs[i+1].Base()),
+	}, nil
 }
 
 // reviseEpochs takes in the leader epoch of a batch that was scanned. The batches are

@@ -13,7 +13,7 @@ import (
 // TestPlanSettle goes through the states in which a crash can leave a compaction that
 // replaces segments 0, 10 and 20 by 0 and 15, and a removal.
 func TestPlanSettle(t *testing.T) {
-	name := func(base int64, suffix string) string { return segment.FileName(base, suffix) }
+	name := segment.FileName
 	ends := map[int64]int64{0: 15, 15: 30, 40: 44, 50: 50}
 	for what, tc := range map[string]struct {
 		names []string

@@ -46,7 +46,9 @@ func (s *Store) Load(ctx context.Context, cfg func(topic string, partition int32
 		return err
 	}
 	var loaded atomic.Int64
-	progress := s.progress("logs loading", &loaded, len(found))
+	progress := s.progress(&loaded, len(found), func(a ...slog.Attr) {
+		s.logger.LogAttrs(ctx, slog.LevelInfo, "logs loading", a...)
+	})
 	err = each(ctx, s.opt.LoadThreads, found, func(key partitionKey) error {
 		defer progress()
 		return s.loadOne(key, cfg)
@@ -198,8 +200,8 @@ func each[T any](ctx context.Context, n int, items []T, do func(T) error) error 
 }
 
 // progress returns a function to be called after each of total pieces of work, which
-// tells the log now and then how many are done.
-func (s *Store) progress(what string, done *atomic.Int64, total int) func() {
+// tells log now and then how many are done.
+func (s *Store) progress(done *atomic.Int64, total int, log func(...slog.Attr)) func() {
 	var mu sync.Mutex
 	told := s.now()
 	return func() {
@@ -208,7 +210,7 @@ func (s *Store) progress(what string, done *atomic.Int64, total int) func() {
 		defer mu.Unlock()
 		if now := s.now(); now.Sub(told) >= progressInterval {
 			told = now
-			s.logger.Info(what, slog.String("dir", s.dir), slog.Int64("done", n), slog.Int("total", total))
+			log(slog.String("dir", s.dir), slog.Int64("done", n), slog.Int("total", total))
 		}
 	}
 }

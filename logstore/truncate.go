@@ -109,7 +109,7 @@ func (l *Log) TruncateFully(start int64) error {
 
 // restart replaces all segments by an empty one that begins at offset start.
 func (l *Log) restart(now time.Time, start int64) error {
-	doomed := append(l.writer.leaving, l.state.Load().segments...)
+	doomed := slices.Concat(l.writer.leaving, l.state.Load().segments)
 	l.writer.leaving, l.writer.touched = nil, true
 	fresh := segment.New(l.pool, l.dir, start, l.config.Load().IndexIntervalBytes, now)
 	at := Mark{start, start, 0}

@@ -145,7 +145,9 @@ func TestCheckData(t *testing.T) {
 		"duplicate of a batch that wraps": {
 			[]head{{pid: 7, epoch: 4, seq: math.MaxInt32 - 1, count: 4, ts: 9}},
 			head{offset: 4, pid: 7, epoch: 4, seq: math.MaxInt32 - 1, count: 4},
-			Client, Verdict{Duplicate: true, Base: 0, Last: 3, TimestampMs: 9}, nil,
+			Client,
+			Verdict{Duplicate: true, Base: 0, Last: 3, TimestampMs: 9},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,10 @@ const (
 )
 
 func (o Op) String() string {
-	names := [ops]string{"any", "open", "read", "write", "truncate", "sync", "allocate", "close",
-		"remove", "removeall", "rename", "mkdir", "readdir", "stat", "syncdir", "lock"}
+	names := [ops]string{
+		"any", "open", "read", "write", "truncate", "sync", "allocate", "close",
+		"remove", "removeall", "rename", "mkdir", "readdir", "stat", "syncdir", "lock",
+	}
 	if o < 0 || o >= ops {
 		return "unknown"
 	}

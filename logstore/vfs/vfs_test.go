@@ -66,10 +66,10 @@ func TestFileKeepsPositionsAndLength(t *testing.T) {
 			t.Errorf("read %q, want %q", got, want)
 		}
 		p := make([]byte, 4)
-		if n, err := f.ReadAt(p, 5); n != 2 || err != io.EOF {
+		if n, err := f.ReadAt(p, 5); n != 2 || !errors.Is(err, io.EOF) {
 			t.Errorf("ReadAt over the end: %d, %v; want 2, EOF", n, err)
 		}
-		if n, err := f.ReadAt(p, 70); n != 0 || err != io.EOF {
+		if n, err := f.ReadAt(p, 70); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("ReadAt behind the end: %d, %v; want 0, EOF", n, err)
 		}
 		if info, err := f.Stat(); err != nil || info.Size() != 7 || info.Name() != "f" {

@@ -22,7 +22,7 @@ func TestKafkaFiles(t *testing.T) {
 		CleanShutdown:     func(b []byte) ([]byte, error) { v, err := DecodeCleanShutdown(b); return EncodeCleanShutdown(v), err },
 	}
 	found := map[string]int{}
-	err := filepath.WalkDir("../../testdata/kafka-4.2", func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../testdata/kafka-4.2", func(path string, _ fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		if err != nil || again[name] == nil {
 			return err

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -47,7 +48,7 @@ func DecodeTopicID(data []byte) (id [16]byte, err error) {
 	}
 	id, err = ParseID(v)
 	if err == nil && id == ([16]byte{}) {
-		err = fmt.Errorf("no topic has the id of zeros")
+		err = errors.New("no topic has the id of zeros")
 	}
 	if err != nil {
 		return [16]byte{}, &Error{Line: 2, Text: text, Reason: err.Error()}

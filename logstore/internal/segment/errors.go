@@ -2,8 +2,6 @@ package segment
 
 import (
 	"fmt"
-
-	"github.com/moldau-broker/moldau/protocol/batch"
 )
 
 // CorruptError says that the bytes at a position of a segment are not a valid batch.
@@ -43,10 +41,6 @@ func (e *TornError) Error() string {
 }
 
 func (e *TornError) Unwrap() []error { return []error{e.Write, e.Cut} }
-
-// minBatchLength is the smallest legal value of a batch's length field: a header
-// without records.
-const minBatchLength = batch.HeaderLen - lengthOverhead
 
 // lengthOverhead is what the length field does not count: offset and length.
 const lengthOverhead = 12
