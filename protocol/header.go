@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -144,7 +145,7 @@ func skipTags(b []byte) ([]byte, error) {
 	for ; count > 0; count-- {
 		_, n := binary.Uvarint(b)
 		if n <= 0 {
-			return nil, fmt.Errorf("a tagged field without a tag")
+			return nil, errors.New("a tagged field without a tag")
 		}
 		b = b[n:]
 		size, n := binary.Uvarint(b)

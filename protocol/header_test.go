@@ -152,7 +152,7 @@ func TestLimits(t *testing.T) {
 func TestSizeErrorGuessesTheProtocol(t *testing.T) {
 	for first, want := range map[string]string{
 		"\x16\x03\x01\x02": "TLS handshake",
-		"GET ":             "HTTP request",
+		"GET /":            "HTTP request",
 		"\x7f\xff\xff\xff": "more than the",
 		"\xff\xff\xff\xff": "fewer than a request has",
 	} {

@@ -121,7 +121,7 @@ func (f *Reader) Peek(n int) ([]byte, error) {
 		return nil, ErrFrameEnd
 	}
 	if err := f.need(n); err != nil {
-		if err == io.EOF && f.left > 0 {
+		if errors.Is(err, io.EOF) && f.left > 0 {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
@@ -198,7 +198,7 @@ func (f *Reader) size() int64 {
 func (f *Reader) need(n int) error {
 	for f.Buffered() < n {
 		if err := f.fill(n); err != nil {
-			if err == io.EOF && f.Buffered() > 0 {
+			if errors.Is(err, io.EOF) && f.Buffered() > 0 {
 				return io.ErrUnexpectedEOF
 			}
 			return err

@@ -61,7 +61,7 @@ func TestReaderTakesEveryFrame(t *testing.T) {
 			}
 			r.Release()
 		}
-		if _, err := next(r, limits); err != io.EOF {
+		if _, err := next(r, limits); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last frame: %v", err)
 		}
 		if r.buf != nil {
@@ -108,11 +108,11 @@ func TestReaderByPieces(t *testing.T) {
 				r.Skip(skip)
 				want = want[skip:]
 			}
-			if _, err := r.Peek(r.Left() + 1); err != ErrFrameEnd {
+			if _, err := r.Peek(r.Left() + 1); !errors.Is(err, ErrFrameEnd) {
 				t.Fatalf("beyond the frame: %v", err)
 			}
 		}
-		if _, err := r.Begin(Limits{}.WithDefaults(), true); err != io.EOF {
+		if _, err := r.Begin(Limits{}.WithDefaults(), true); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last frame: %v", err)
 		}
 	})
@@ -279,7 +279,7 @@ func TestReadFrame(t *testing.T) {
 			t.Errorf("size %d: %d bytes, %v", size, len(frame), err)
 		}
 	}
-	if _, err := ReadFrame(bytes.NewReader(frameOf(100, 1)[:60]), 1<<20); err != io.ErrUnexpectedEOF {
+	if _, err := ReadFrame(bytes.NewReader(frameOf(100, 1)[:60]), 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("short frame: %v", err)
 	}
 	if _, err := ReadFrame(bytes.NewReader(frameOf(100, 1)), 99); err == nil {

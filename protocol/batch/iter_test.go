@@ -345,7 +345,7 @@ func FuzzRecords(f *testing.F) {
 			f.Add(bad.payload, bad.count, uint8(3))
 		}
 	}
-	f.Add([]byte(sample(codec.None, 4, 9).Payload()), int32(4), uint8(4))
+	f.Add(sample(codec.None, 4, 9).Payload(), int32(4), uint8(4))
 	f.Fuzz(func(t *testing.T, payload []byte, count int32, c uint8) {
 		b := crafted(t, codec.Codec(c%5), max(count, 1), payload)
 		_, iterErr := entries(b, 1<<20)
@@ -359,7 +359,7 @@ func FuzzRecords(f *testing.F) {
 // FuzzCompressed lets the fuzzer write the compressed bytes themselves.
 func FuzzCompressed(f *testing.F) {
 	for c := codec.Gzip; c <= codec.Zstd; c++ {
-		f.Add([]byte(sample(c, 4, 30).Payload()), int32(4), uint8(c))
+		f.Add(sample(c, 4, 30).Payload(), int32(4), uint8(c))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte, count int32, c uint8) {
 		b := Batch(append(make([]byte, HeaderLen), payload...))

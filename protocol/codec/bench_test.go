@@ -27,6 +27,9 @@ func BenchmarkCompress(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(src)))
 			dst, err := Compress(nil, c, DefaultLevel, src)
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
 				if dst, err = Compress(dst[:0], c, DefaultLevel, src); err != nil {
 					b.Fatal(err)

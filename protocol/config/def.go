@@ -55,10 +55,12 @@ func (c Class) String() string {
 type Update int8
 
 const (
-	// ReadOnly settings change with a restart.
-	ReadOnly    Update = iota // Only in server.properties.
-	PerBroker                 // Dynamic, for one broker.
-	ClusterWide               // Dynamic, for one broker or for all.
+	// ReadOnly settings change with a restart, and only in server.properties.
+	ReadOnly Update = iota
+	// PerBroker settings are dynamic, for one broker.
+	PerBroker
+	// ClusterWide settings are dynamic, for one broker or for all.
+	ClusterWide
 )
 
 // Def is one setting.
