@@ -214,8 +214,8 @@ func joinVanished(t *T) {
 	}
 	leader.sendJoin()
 	t.until("the rebalance", func() bool { return follower.beat() == kerr.RebalanceInProgress.Code })
-	leader.c.Close()
-	follower.c.Close()
+	_ = leader.c.Close()
+	_ = follower.c.Close()
 	t.until("the group to be Empty", func() bool { return t.state(group) == "Empty" })
 }
 

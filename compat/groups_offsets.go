@@ -1,7 +1,7 @@
 package compat
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -33,7 +33,7 @@ func commitVersions(t *T) {
 	offset := int64(100)
 	t.each(kmsg.OffsetCommit, 0, 10, func(v int16) {
 		offset++
-		t.ok("commit", one(t, "partitions", t.commit(v, group, topic, committing{offset: offset, metadata: ptr(fmt.Sprint(offset))})))
+		t.ok("commit", one(t, "partitions", t.commit(v, group, topic, committing{offset: offset, metadata: ptr(strconv.FormatInt(offset, 10))})))
 		got := t.committed(t.newest(kmsg.OffsetFetch, 7), group, topic, 0)
 		equal(t, "offset", got.Offset, offset)
 	})
@@ -41,7 +41,7 @@ func commitVersions(t *T) {
 		got := t.committed(v, group, topic, 0)
 		t.ok("fetch", got.ErrorCode)
 		equal(t, "offset", got.Offset, offset)
-		t.text("metadata", got.Metadata, fmt.Sprint(offset))
+		t.text("metadata", got.Metadata, strconv.FormatInt(offset, 10))
 		if v >= 5 {
 			equal(t, "leader epoch", got.LeaderEpoch, -1)
 		}

@@ -1,9 +1,9 @@
 package compat
 
 import (
-	"slices"
-
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -141,7 +141,7 @@ func listSpecialsTooEarly(t *T) {
 				continue
 			}
 			p := t.listOffset(v, topic, at)
-			t.code(fmt.Sprint(at), p.ErrorCode, kerr.UnsupportedVersion)
+			t.code(strconv.FormatInt(at, 10), p.ErrorCode, kerr.UnsupportedVersion)
 			equal(t, "offset", p.Offset, -1)
 			equal(t, "timestamp", p.Timestamp, -1)
 		}

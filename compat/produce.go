@@ -3,6 +3,7 @@ package compat
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -89,7 +90,7 @@ func producePipelined(t *T) {
 	c := t.Dial()
 	pending, want := make([]Pending, n), make([]string, n)
 	for i := range pending {
-		want[i] = fmt.Sprint(i)
+		want[i] = strconv.Itoa(i)
 		pending[i] = t.send(c, version, t.produceRequest(version, -1, topic, portion{0, plainBatch(want[i]).bytes()}))
 	}
 	for i, p := range pending {

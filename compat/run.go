@@ -221,7 +221,7 @@ func (r Runner) target(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	c.answered = t.answered
 	resp, err := c.Do(kmsg.NewPtrApiVersionsRequest())
 	if err != nil {

@@ -170,12 +170,17 @@ func TestFormats(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	here := &Report{Results: []Result{
-		{ID: "both", Outcome: Passed}, {ID: "worse", Outcome: Failed, Why: "x"}, {ID: "other", Outcome: Failed, Why: "x"}, {ID: "only-here", Outcome: Passed},
+		{ID: "both", Outcome: Passed},
+		{ID: "worse", Outcome: Failed, Why: "x"},
+		{ID: "other", Outcome: Failed, Why: "x"},
+		{ID: "only-here", Outcome: Passed},
 		{ID: "alike", Outcome: Failed, Why: "create compat-mx3mliou-32.t1: got NONE, want X"},
 		{ID: "another-topic", Outcome: Failed, Why: "compat-mx3mliou-33.t1 and not t2"},
 	}}
 	there := &Report{Results: []Result{
-		{ID: "both", Outcome: Passed}, {ID: "worse", Outcome: Passed}, {ID: "other", Outcome: Failed, Why: "y"},
+		{ID: "both", Outcome: Passed},
+		{ID: "worse", Outcome: Passed},
+		{ID: "other", Outcome: Failed, Why: "y"},
 		{ID: "alike", Outcome: Failed, Why: "create compat-zz9-104.t1: got NONE, want X"},
 		{ID: "another-topic", Outcome: Failed, Why: "compat-zz9-8.t2 and not t2"},
 	}}

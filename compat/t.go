@@ -113,7 +113,7 @@ func (t *T) end() (left []string) {
 		}
 	}
 	for _, c := range t.conns {
-		c.Close()
+		_ = c.Close()
 	}
 	return left
 }

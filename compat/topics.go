@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -161,11 +162,11 @@ func createDefaults(t *T) {
 		got := t.tryCreate(v, req)
 		t.deleteAtEnd(name)
 		t.ok("create", got.ErrorCode)
-		want := t.setting(kmsg.ConfigResourceTypeBroker, fmt.Sprint(t.target.node), "num.partitions")
+		want := t.setting(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(t.target.node)), "num.partitions")
 		t.until("the topic", func() bool { return t.exists(name) })
-		equal(t, "partitions", fmt.Sprint(len(t.metadataOf(t.newest(kmsg.Metadata, 8), name).Partitions)), want)
+		equal(t, "partitions", strconv.Itoa(len(t.metadataOf(t.newest(kmsg.Metadata, 8), name).Partitions)), want)
 		if v >= 5 {
-			equal(t, "partitions", fmt.Sprint(got.NumPartitions), want)
+			equal(t, "partitions", strconv.Itoa(int(got.NumPartitions)), want)
 		}
 	})
 }

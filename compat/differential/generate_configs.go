@@ -67,7 +67,7 @@ func (g *gen) resource() (kmsg.ConfigResourceType, string) {
 	switch {
 	case g.one(20):
 		return pick(g, kmsg.ConfigResourceType(0), 3, 99), "x"
-	case g.one(20):
+	case g.one(20): //nolint:gocritic // Each case draws anew.
 		return kmsg.ConfigResourceTypeBroker, pick(g, "!2", "!x", "!-1")
 	}
 	return kmsg.ConfigResourceTypeTopic, g.topic()

@@ -108,7 +108,7 @@ func (g *gen) join(group, name string, static bool) {
 		v.members[group+"/"+name] = m
 	}
 	times := 1
-	if !g.joined[group+"/"+name] && g.one(4) == false {
+	if !g.joined[group+"/"+name] && !g.one(4) {
 		times = 2
 	}
 	g.joined[group+"/"+name] = true
@@ -166,7 +166,7 @@ func (g *gen) sync(group, name string, off int32) {
 			})
 		}
 		return req
-	}, func(v *view, resp kmsg.Response) {})
+	}, func(*view, kmsg.Response) {})
 }
 
 // memberName is the world's name of a member's id.

@@ -97,7 +97,7 @@ func (g *gen) initProducerID() {
 	switch {
 	case g.one(10):
 		g.initProducer("x0", "!", 0)
-	case g.one(10):
+	case g.one(10): //nolint:gocritic // Each case draws anew.
 		g.initProducer("x0", "x0", pick(g, int32(-1), 1_000_000_000, 1))
 	case g.one(3):
 		name := pick(g, idempotentNames...)

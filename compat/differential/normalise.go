@@ -120,7 +120,7 @@ func (v *view) node(x reflect.Value, owner, field string) *node {
 	case reflect.String:
 		return v.word(x.String(), field)
 	case reflect.Bool:
-		return &node{text: fmt.Sprint(x.Bool()), zero: !x.Bool()}
+		return &node{text: strconv.FormatBool(x.Bool()), zero: !x.Bool()}
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return v.number(x.Int(), owner, field)
 	default:
@@ -215,7 +215,7 @@ func (v *view) word(s, field string) *node {
 	return &node{text: strconv.Quote(strings.ReplaceAll(s, v.prefix, "")), zero: s == ""}
 }
 
-func (v *view) number(i int64, owner, field string) *node {
+func (v *view) number(i int64, _, field string) *node {
 	n := &node{text: strconv.FormatInt(i, 10), zero: i == 0}
 	switch {
 	case field == "ErrorCode":
