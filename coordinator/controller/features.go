@@ -93,7 +93,7 @@ func (s *Shard) activation() []metadata.Record {
 	if elr {
 		// With ELR a partition's leader depends on the bound, so that it must be the
 		// same for all brokers.
-		out = append(out, minISRConfig(new(strconv.Itoa(int(s.cfg.MinInsyncReplicas))), ""))
+		out = append(out, minISRConfig(new(strconv.Itoa(s.cfg.MinInsyncReplicas)), ""))
 	}
 	if level.Transactions() {
 		out = append(out, &metadata.EndTransaction{})
@@ -152,7 +152,7 @@ func (s *Shard) updateFeatures(_ *step, req *kmsg.UpdateFeaturesRequest) ([]meta
 func (s *Shard) elrSafety() []metadata.Record {
 	var recs []metadata.Record
 	if _, ok := s.clusterConfig()[minInsyncReplicas]; !ok {
-		recs = append(recs, minISRConfig(new(strconv.Itoa(int(s.cfg.MinInsyncReplicas))), ""))
+		recs = append(recs, minISRConfig(new(strconv.Itoa(s.cfg.MinInsyncReplicas)), ""))
 	}
 	for key, set := range s.configs.Scan {
 		if _, ok := set[minInsyncReplicas]; ok && ConfigKind(key[0]) == KindBroker && len(key) > 1 {
