@@ -2,8 +2,6 @@ package differential
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -136,15 +134,4 @@ func (v *view) symbol(class, value string) string {
 		known[value] = fmt.Sprintf("%s-%d", class, len(known)+1)
 	}
 	return known[value]
-}
-
-// groupMembers are the names of a group's members that were given an id, in order.
-func (v *view) groupMembers(group string) []string {
-	var names []string
-	for _, key := range slices.Sorted(maps.Keys(v.members)) {
-		if name, ok := strings.CutPrefix(key, group+"/"); ok && v.members[key].id != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
