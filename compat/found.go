@@ -10,6 +10,7 @@ import (
 var foundScenarios = []Scenario{
 	{ID: "groups.offset-delete.nothing-left", Says: "OffsetDelete of an unknown group is GROUP_ID_NOT_FOUND even if it names no partition that there is.", Refs: []string{"KIP-496"}, Run: offsetDeleteNothing},
 	{ID: "groups.offset-delete.topic-once", Says: "OffsetDelete answers a topic once, the partitions that do not exist first.", Refs: []string{"KIP-496"}, Run: offsetDeleteTopicOnce},
+	{ID: "groups.offset-fetch.nothing-left", Says: "OffsetFetch as a wrong member of a consumer group is refused for the group even if it names no topic that there is; else topics that are not there are answered last.", Refs: []string{"KIP-848"}, Since: "4.2", Run: offsetFetchNothing},
 	{ID: "groups.consumer.describe-empty-id", Says: "ConsumerGroupDescribe of the empty group id is INVALID_GROUP_ID.", Refs: []string{"KIP-848"}, Since: "3.8", Run: describeNoGroup},
 	{ID: "metadata.operations.unknown-topic", Says: "Authorized operations are told of topics that there are not, too.", Refs: []string{"KIP-430"}, Run: operationsOfUnknown},
 	{ID: "topics.create.refused-has-no-configs", Says: "A topic that was not made is answered with an empty list of settings from version 5, not with null.", Refs: []string{"KIP-525"}, Run: refusedConfigs},
@@ -165,4 +166,38 @@ func offsetDeleteTopicOnce(t *T) {
 	equal(t, "the first", parts[0].Partition, 7)
 	t.code("the first", parts[0].ErrorCode, kerr.UnknownTopicOrPartition)
 	t.ok("the other", parts[1].ErrorCode)
+}
+
+func offsetFetchNothing(t *T) {
+	group, topic := t.Group(), t.Topic(1)
+	join := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	join.Group, join.MemberID, join.RebalanceTimeoutMillis, join.SubscribedTopicNames = group, "member", 5000, []string{topic}
+	join.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	joined := ask[*kmsg.ConsumerGroupHeartbeatResponse](t, 1, join)
+	t.ok("join", joined.ErrorCode)
+	fetch := func(member string, ids ...[16]byte) kmsg.OffsetFetchResponseGroup {
+		req := t.offsetFetchRequest(10, group, topic, 0)
+		rg := &req.Groups[0]
+		rg.MemberID, rg.MemberEpoch, rg.Topics = &member, joined.MemberEpoch, nil
+		for _, id := range ids {
+			rt := kmsg.NewOffsetFetchRequestGroupTopic()
+			rt.TopicID, rt.Partitions = id, []int32{0}
+			rg.Topics = append(rg.Topics, rt)
+		}
+		return one(t, "groups", ask[*kmsg.OffsetFetchResponse](t, 10, req).Groups)
+	}
+	missing := [16]byte{7}
+	got := fetch("nobody", missing)
+	t.code("a wrong member", got.ErrorCode, kerr.UnknownMemberID)
+	equal(t, "topics", len(got.Topics), 0)
+	got = fetch("member", missing)
+	t.ok("the member", got.ErrorCode)
+	t.code("its topic", one(t, "partitions", one(t, "topics", got.Topics).Partitions).ErrorCode, kerr.UnknownTopicID)
+	got = fetch("member", missing, t.topicID(topic))
+	t.ok("the member", got.ErrorCode)
+	equal(t, "topics", len(got.Topics), 2)
+	equal(t, "the last topic", got.Topics[1].TopicID, missing)
+
+	join.MemberEpoch, join.RebalanceTimeoutMillis, join.SubscribedTopicNames, join.Topics = -1, -1, nil, nil
+	t.ok("leave", ask[*kmsg.ConsumerGroupHeartbeatResponse](t, 1, join).ErrorCode)
 }

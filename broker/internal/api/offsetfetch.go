@@ -85,21 +85,18 @@ func (e *Env) fetchOffsets(ctx context.Context, call *Call, req *kmsg.OffsetFetc
 		return rg, nil
 	}
 	asked, refused := e.fetchable(call, req.Version, g)
-	rg.Topics = refused
-	if len(asked.Topics) == 0 && len(g.Topics) > 0 {
-		return rg, nil
-	}
+	// The group is asked where nothing is left too: what it says of the member comes first.
 	out, err := e.Groups.Ask(ctx, g.Group, group.Request{ClientID: call.Client(), Body: oneGroupFetch(req, asked)})
 	if ctx.Err() != nil {
 		return rg, ctx.Err()
 	}
 	if err != nil {
-		rg.Topics, rg.ErrorCode = nil, coordinatorCode(err)
+		rg.ErrorCode = coordinatorCode(err)
 		return rg, nil
 	}
 	answered := out.(*kmsg.OffsetFetchResponse).Groups[0]
 	if answered.ErrorCode != 0 {
-		rg.Topics, rg.ErrorCode = nil, answered.ErrorCode
+		rg.ErrorCode = answered.ErrorCode
 		return rg, nil
 	}
 	im := e.Image()
@@ -116,6 +113,7 @@ func (e *Env) fetchOffsets(ctx context.Context, call *Call, req *kmsg.OffsetFetc
 		}
 		rg.Topics = append(rg.Topics, t)
 	}
+	rg.Topics = append(rg.Topics, refused...)
 	return rg, nil
 }
 

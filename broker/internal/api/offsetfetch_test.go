@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/coordinator"
+	"github.com/moldau-broker/moldau/coordinator/group"
 )
 
 // failingGroups is a group coordinator that no shard answers for.
@@ -61,6 +62,67 @@ func TestOffsetFetchOfNoCoordinator(t *testing.T) {
 			if diff := cmp.Diff(wanted, got); diff != "" {
 				t.Errorf("version %d when %v: %s", version, err, diff)
 			}
+		}
+	}
+}
+
+// knowingGroups knows one member, "m", and has offset 5 of every partition.
+type knowingGroups struct{ groupsOf }
+
+func (knowingGroups) Ask(_ context.Context, _ string, in any) (any, error) {
+	req := in.(group.Request).Body.(*kmsg.OffsetFetchRequest)
+	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+	out := kmsg.NewOffsetFetchResponseGroup()
+	if m := req.Groups[0].MemberID; m != nil && *m != "m" {
+		out.ErrorCode = kerr.UnknownMemberID.Code
+	} else {
+		for _, t := range req.Groups[0].Topics {
+			rt := kmsg.NewOffsetFetchResponseGroupTopic()
+			rt.Topic, rt.TopicID = t.Topic, t.TopicID
+			for _, n := range t.Partitions {
+				rp := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+				rp.Partition, rp.Offset = n, 5
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			out.Topics = append(out.Topics, rt)
+		}
+	}
+	resp.Groups = append(resp.Groups, out)
+	return resp, nil
+}
+
+// TestOffsetFetchOfUnknownIDs: what the group says of the member stands alone, also
+// where it has no topic left to answer for, and topics that are not there come last.
+func TestOffsetFetchOfUnknownIDs(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 1)
+	n.Groups = knowingGroups{}
+	missing := [16]byte{9}
+	for name, tc := range map[string]struct {
+		member string
+		topics [][16]byte
+		want   []string
+	}{
+		"nothing left, no such member": {"other", [][16]byte{missing}, []string{"group: 25"}},
+		"one left, no such member":     {"other", [][16]byte{missing, id}, []string{"group: 25"}},
+		"nothing left":                 {"m", [][16]byte{missing}, []string{"group: 0", "9 at -1: 100"}},
+		"one left":                     {"m", [][16]byte{missing, id}, []string{"group: 0", "1 at 5: 0", "9 at -1: 100"}},
+	} {
+		req := kmsg.NewPtrOffsetFetchRequest()
+		req.Version = 10
+		rg := kmsg.NewOffsetFetchRequestGroup()
+		rg.Group, rg.MemberID = "g", &tc.member
+		for _, id := range tc.topics {
+			rg.Topics = append(rg.Topics, kmsg.OffsetFetchRequestGroupTopic{TopicID: id, Partitions: []int32{0}})
+		}
+		req.Groups = append(req.Groups, rg)
+		g := ask(t, n.Env, req).(*kmsg.OffsetFetchResponse).Groups[0]
+		got := []string{fmt.Sprint("group: ", g.ErrorCode)}
+		for _, rt := range g.Topics {
+			got = append(got, fmt.Sprintf("%d at %d: %d", rt.TopicID[0], rt.Partitions[0].Offset, rt.Partitions[0].ErrorCode))
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
