@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -19,6 +21,7 @@ var foundScenarios = []Scenario{
 	{ID: "configs.describe.one-bad-type", Says: "A kind of resource that does not exist fails the whole DescribeConfigs.", Run: oneBadType},
 	{ID: "configs.describe.doubles", Says: "A setting that is a double is described as Java prints it.", Run: describedDoubles},
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
+	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 }
 
 func offsetDeleteNothing(t *T) {
@@ -200,4 +203,19 @@ func offsetFetchNothing(t *T) {
 
 	join.MemberEpoch, join.RebalanceTimeoutMillis, join.SubscribedTopicNames, join.Topics = -1, -1, nil, nil
 	t.ok("leave", ask[*kmsg.ConsumerGroupHeartbeatResponse](t, 1, join).ErrorCode)
+}
+
+func markerAppendTime(p *transactor) {
+	t := p.t
+	for settings, stamped := range map[string]int16{"CreateTime": 0, "LogAppendTime": attrLogAppendTime} {
+		topic := t.Topic(1, "message.timestamp.type="+settings)
+		before := time.Now().Add(-time.Hour).UnixMilli()
+		p.write(topic, 1, 0)
+		p.end(true, topic)
+		bs := t.batches(t.fetch(11, topic, 0).RecordBatches)
+		equal(t, "batches", len(bs), 2)
+		marker := bs[1]
+		equal(t, "attributes of the marker", marker.attrs, attrControl|attrTransactional|stamped)
+		equal(t, "its record was written today", one(t, "records", marker.records).at > before, true)
+	}
 }

@@ -94,13 +94,6 @@ var known = []Known{
 		},
 	},
 	{
-		Name:      "markers in a topic with LogAppendTime do not say so",
-		Reference: "open: Kafka sets the attribute on markers too; a marker has one timestamp either way",
-		is: func(d *Difference) bool {
-			return strings.HasSuffix(d.Path, "RecordBatches[].Attributes") && d.Here == "48" && d.There == "56"
-		},
-	},
-	{
 		Name:      "DescribeTopicPartitions of a topic with an empty name",
 		Reference: "Kafka throws IllegalArgumentException for a resource without a name, and all topics fail",
 		is: func(d *Difference) bool {

@@ -193,6 +193,12 @@ func (r *Rules) bounds() (lo, hi int64) {
 	return lo, hi
 }
 
+// StampAppendTime gives all records one timestamp, that of their append: what the
+// leader of a topic with LogAppendTime does to batches of the broker's own.
+func (b Batch) StampAppendTime(nowMs int64) {
+	stamp(b, &Rules{LogAppendTime: true, NowMs: nowMs}, NoTimestamp)
+}
+
 // stamp writes what the leader decides about time. newest is the largest timestamp
 // of the records. The CRC is computed again only if something changed.
 func stamp(b Batch, r *Rules, newest int64) {

@@ -121,8 +121,12 @@ func (p *Partition) Append(now time.Time, b batch.Batch, o AppendOptions) (Appen
 }
 
 // append appends to the leader's log and counts it. epoch is the only leader epoch
-// in which it may happen; -1 is any.
+// in which it may happen; -1 is any. A coordinator's batches, markers among them,
+// are nobody's to admit, but the topic's timestamp type is theirs too.
 func (p *Partition) append(now time.Time, b batch.Batch, o AppendOptions, epoch int32) (logstore.Appended, error) {
+	if o.Origin == producer.Coordinator && p.config.Load().Rules.LogAppendTime {
+		b.StampAppendTime(now.UnixMilli())
+	}
 	p.owner.Lock()
 	defer p.owner.Unlock()
 	if err := p.mayAppendLocked(o.Acks); err != nil {

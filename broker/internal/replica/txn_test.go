@@ -53,6 +53,42 @@ func TestShardLogInTransactions(t *testing.T) {
 	}
 }
 
+// TestCoordinatorsBatchesHaveTheTopicsTimestampType: markers and a coordinator's
+// records say so where a topic stamps the time of the append, as a client's do.
+func TestCoordinatorsBatchesHaveTheTopicsTimestampType(t *testing.T) {
+	for _, stamps := range []bool{false, true} {
+		h := one(t)
+		cfg := defaults()
+		cfg.Rules.LogAppendTime = stamps
+		h.cfg["t"] = cfg
+		h.c.create()
+		p := h.partition()
+		log := p.ShardLog(p.View().LeaderEpoch).(coordinator.TxnLog)
+		now := time.UnixMilli(1_700_000_000_000)
+		if _, err := log.Append(now, recordsOf("a", "b")); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.AppendEnd(now, coordinator.Marker{ProducerID: 7, Epoch: 1, Commit: true}); err != nil {
+			t.Fatal(err)
+		}
+		marker := batch.EndTxn(batch.Meta{ProducerID: 7, ProducerEpoch: 1}, false, 0, now.UnixMilli())
+		if _, err := p.Append(now, marker, AppendOptions{Acks: AcksAll, Origin: producer.Coordinator}); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		err := log.Replay(t.Context(), func(b batch.Batch) error {
+			seen++
+			if b.LogAppendTime() != stamps || b.BaseTimestamp() != now.UnixMilli() || b.MaxTimestamp() != now.UnixMilli() {
+				t.Errorf("batch %d of a topic with LogAppendTime %v: %v, from %d to %d", seen, stamps, b.LogAppendTime(), b.BaseTimestamp(), b.MaxTimestamp())
+			}
+			return b.CheckCRC()
+		})
+		if err != nil || seen != 3 {
+			t.Errorf("%d batches, %v", seen, err)
+		}
+	}
+}
+
 func refusedOnly(err error) bool {
 	_, ok := errors.AsType[*coordinator.RefusedError](err)
 	return ok
