@@ -287,6 +287,9 @@ const closeThreads = 8
 // Close flushes and closes all logs, writes the checkpoints, and then, last, the mark
 // that makes the next start a clean one, with the broker epoch to be told then. If
 // anything failed there is no mark, and the next start scans.
+//
+// Before Load has succeeded the checkpoints stay as they were found and there is no
+// mark: they tell of logs that nobody has looked at, which a mark would vouch for.
 func (s *Store) Close(brokerEpoch int64) error {
 	if !s.shut() {
 		return nil
@@ -300,13 +303,24 @@ func (s *Store) Close(brokerEpoch int64) error {
 		defer progress()
 		return l.close()
 	})
-	if err == nil {
-		err = errors.Join(s.writeHighWatermarks(), s.writePoints(), s.writeManifest())
-	}
-	if err == nil {
-		err = checkpoint.WriteCleanShutdown(s.fs, s.dir, brokerEpoch)
+	if err == nil && s.isLoaded() {
+		err = s.markClean(brokerEpoch)
 	}
 	return errors.Join(err, s.lock.Close())
+}
+
+// markClean writes the checkpoints, and the mark if they are written.
+func (s *Store) markClean(brokerEpoch int64) error {
+	if err := errors.Join(s.writeHighWatermarks(), s.writePoints(), s.writeManifest()); err != nil {
+		return err
+	}
+	return checkpoint.WriteCleanShutdown(s.fs, s.dir, brokerEpoch)
+}
+
+func (s *Store) isLoaded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.loaded
 }
 
 // Abandon closes all files without writing anything: to the next start it is a crash.

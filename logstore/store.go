@@ -110,6 +110,7 @@ type Store struct {
 		logs     map[partitionKey]*Log
 		metadata *Log
 		binned   []binned
+		loaded   bool // Load was finished: logs are all there are.
 		closed   bool
 	}
 	random struct {

@@ -137,6 +137,44 @@ func TestLoadRefusesStrangeDirectories(t *testing.T) {
 	}
 }
 
+// TestCloseAfterUnfinishedLoad: a store that has not looked at all of its logs does
+// not vouch for them, and leaves what is known of them.
+func TestCloseAfterUnfinishedLoad(t *testing.T) {
+	fs := vfs.NewMem()
+	s, l := openLog(t, fs, Config{})
+	mustAppend(t, l, records(5, t0, "x"))
+	l.SetHighWatermark(4)
+	if err := l.AdvanceStart(2); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+
+	stop := errors.New("stopped while loading")
+	s, err := Open(Options{Dir: dataDir, FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	keep := func(string, int32, [16]byte) (Config, Keep) { return Config{}, KeepLog }
+	if err := s.Load(ctx, keep); !errors.Is(err, stop) {
+		t.Fatal("load:", err)
+	}
+	closeStore(t, s)
+
+	s, l = openLog(t, fs, Config{})
+	if _, clean := s.CleanShutdown(); clean {
+		t.Error("the stop was marked as a clean one")
+	}
+	if l.Start() != 2 || l.HighWatermark().Offset != 4 || l.End().Offset != 5 {
+		t.Errorf("the log is [%d, %d), committed below %d", l.Start(), l.End().Offset, l.HighWatermark().Offset)
+	}
+	closeStore(t, s)
+	if _, clean := openStore(t, fs, Config{}).CleanShutdown(); !clean {
+		t.Error("the stop after a finished load was not marked as a clean one")
+	}
+}
+
 func TestDeleteAndCreateAgain(t *testing.T) {
 	fs := vfs.NewMem()
 	s, l := openLog(t, fs, Config{FileDeleteDelay: time.Minute})

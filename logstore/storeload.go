@@ -59,6 +59,9 @@ func (s *Store) Load(ctx context.Context, cfg func(topic string, partition int32
 	s.logger.Info("logs loaded", slog.String("dir", s.dir), slog.Int("logs", len(s.Logs())),
 		slog.Bool("clean", s.clean), slog.Int64("took_ms", s.now().Sub(began).Milliseconds()))
 	s.points, s.manifest = nil, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.loaded = true
 	return nil
 }
 
