@@ -12,12 +12,16 @@ import (
 type Known struct {
 	// Name is short, for a table.
 	Name string
-	// Reference is a row of docs/deviations.md or a Kafka issue.
+	// Reference is a row of docs/deviations.md, by what it begins with, or what is known
+	// of Kafka.
 	Reference string
 
 	is   func(d *Difference) bool
 	ends bool // The two worlds are not alike after it.
 }
+
+// deviations begins a Reference to a row of that page.
+const deviations = "docs/deviations.md: "
 
 // known are the differences that are explained.
 var known = []Known{
@@ -40,7 +44,7 @@ var known = []Known{
 	},
 	{
 		Name:      "a member's wish for another assignor begins an epoch",
-		Reference: "Kafka after 4.2: hasPreferredServerAssignorChanged",
+		Reference: deviations + "a member's wish that makes another server-side assignor that of its consumer group",
 		is: func(d *Difference) bool {
 			here, _ := strconv.Atoi(d.Here)
 			there, _ := strconv.Atoi(d.There)
@@ -61,7 +65,7 @@ var known = []Known{
 	},
 	{
 		Name:      "the order in which the uniform assignor gives out members and partitions",
-		Reference: "docs/deviations.md: that of a hash map in Kafka, by id here",
+		Reference: deviations + "the order in which members and partitions are given out by the `uniform` assignor",
 		is: func(d *Difference) bool {
 			here, there := handedOut(d.answers[0]), handedOut(d.answers[1])
 			return strings.Contains(d.Path, "Assignment") && here > 0 && there > 0 && here-there <= 1 && there-here <= 1
@@ -87,7 +91,7 @@ var known = []Known{
 	},
 	{
 		Name:      "what a member is still to give up is described as its own",
-		Reference: "Kafka after 4.2: asConsumerGroupDescribeMember tells partitionsPendingRevocation",
+		Reference: deviations + "partitions that a member of a consumer group is still to give up",
 		is: func(d *Difference) bool {
 			return d.API == kmsg.ConsumerGroupDescribe && strings.Contains(d.Path, ".Assignment.TopicPartitions") &&
 				handedOut(d.answers[0]) > handedOut(d.answers[1])
