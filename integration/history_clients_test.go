@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/integration/history"
 )
@@ -323,6 +324,7 @@ func (f *finalReader) readAll(done func() bool) {
 		}
 		if ctx.Err() != nil {
 			f.t.Errorf("after two minutes without writers there are open transactions or records to process")
+			f.explain()
 			return
 		}
 	}
@@ -361,4 +363,36 @@ func (f *finalReader) processed() bool {
 		}
 	}
 	return true
+}
+
+// explain logs what the broker says of those that hold the others up.
+func (f *finalReader) explain() {
+	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	defer cancel()
+	for _, g := range f.groups {
+		described, err := f.adm.DescribeGroups(ctx, g.name)
+		f.t.Logf("group %s: %+v, %v", g.name, described[g.name], err)
+		for _, stable := range []bool{false, true} {
+			req := kmsg.NewPtrOffsetFetchRequest()
+			req.RequireStable = stable
+			rg := kmsg.NewOffsetFetchRequestGroup()
+			rg.Group = g.name
+			req.Groups = append(req.Groups, rg)
+			resp, err := req.RequestWith(ctx, f.cl)
+			f.t.Logf("offsets of %s, stable %v: %+v, %v", g.name, stable, resp, err)
+		}
+	}
+	transactions, err := f.adm.DescribeTransactions(ctx)
+	f.t.Logf("transactions: %+v, %v", transactions, err)
+	var offsets kadm.TopicsSet
+	offsets.Add("__consumer_offsets")
+	producers, err := f.adm.DescribeProducers(ctx, offsets)
+	for _, p := range producers.SortedPartitions() {
+		for _, one := range p.ActiveProducers.Sorted() {
+			if one.CurrentTxnStartOffset >= 0 {
+				f.t.Logf("open in %s-%d: %+v", p.Topic, p.Partition, one)
+			}
+		}
+	}
+	f.t.Logf("producers: %v", err)
 }
