@@ -190,7 +190,7 @@ func (r *historyRun) process(ctx context.Context, g historyGroup, n int) {
 			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RetryTimeout(10*time.Second), kgo.RecordDeliveryTimeout(10*time.Second),
 			kgo.TransactionalID(fmt.Sprintf("%s-%d", g.name, n)), kgo.TransactionTimeout(historyTransactionTimeout),
 			kgo.ConsumerGroup(g.name), kgo.ConsumeTopics(historyIn), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.SessionTimeout(6*time.Second), kgo.RequireStableFetchOffsets(),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.SessionTimeout(historySession), kgo.HeartbeatInterval(historySession/4), kgo.RequireStableFetchOffsets(),
 			kgo.OnPartitionsAssigned(move), kgo.OnPartitionsRevoked(move), kgo.OnPartitionsLost(move))...)
 		if err != nil {
 			r.t.Error(err)

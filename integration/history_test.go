@@ -26,13 +26,17 @@ const (
 	// A transaction that a client left open is aborted after this, so that it does
 	// not hold up those who read committed records for long.
 	historyTransactionTimeout = 5 * time.Second
+
+	// A member whose leaving a restarted broker has not on its disk expires after
+	// this, which must happen between two restarts: till then its group waits for it.
+	historySession = 2 * time.Second
 )
 
 // TestHistory lets clients write and abort transactions, poll, and process exactly
 // once with groups of both protocols, while the broker is killed or stopped every
 // few seconds, and looks in what they saw for anything that no correct broker shows.
 func TestHistory(t *testing.T) {
-	m := NewMoldau(t, "--set", "group.initial.rebalance.delay.ms=0",
+	m := NewMoldau(t, "--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=1000",
 		"--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
 		"--set", "group.consumer.heartbeat.interval.ms=1000", "--set", "group.consumer.min.heartbeat.interval.ms=500")
 	m.Start(t)
