@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,6 +23,7 @@ var foundScenarios = []Scenario{
 	{ID: "configs.describe.doubles", Says: "A setting that is a double is described as Java prints it.", Run: describedDoubles},
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
+	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
 
 func offsetDeleteNothing(t *T) {
@@ -218,4 +220,28 @@ func markerAppendTime(p *transactor) {
 		equal(t, "attributes of the marker", marker.attrs, attrControl|attrTransactional|stamped)
 		equal(t, "its record was written today", one(t, "records", marker.records).at > before, true)
 	}
+}
+
+func refusedMakesGroup(t *T) {
+	group, topic := t.Group(), t.Topic(1)
+	long := strings.Repeat("x", 4097)
+	t.each(kmsg.OffsetCommit, 0, 10, func(v int16) {
+		refused := func() {
+			code := one(t, "partitions", t.commit(v, group, topic, committing{0, 7, &long}))
+			t.code("4097 bytes", code, kerr.OffsetMetadataTooLarge)
+		}
+		refused()
+		version := t.newest(kmsg.DeleteGroups, 1)
+		t.ok("delete", t.deleteGroup(version, group))
+		t.code("delete again", t.deleteGroup(version, group), kerr.GroupIDNotFound)
+		refused()
+		top, _ := t.offsetDelete(group, topic, 0)
+		t.ok("delete offsets", top)
+		of := t.commitRequest(v, group, topic, committing{offset: 1})
+		of.MemberID, of.Generation = "nobody", 1
+		if v > 0 { // Before, there are no generations.
+			t.code("of a generation", one(t, "partitions", t.commitCodes(v, of)), kerr.UnknownMemberID)
+		}
+		t.ok("delete", t.deleteGroup(version, group))
+	})
 }

@@ -29,7 +29,10 @@ func (s *Shard) list(t coordinator.Ticket, req *kmsg.ListGroupsRequest) {
 		})
 	}
 	for _, id := range sortedKeys(s.groups) {
-		g := s.groups[id]
+		g := s.shown(id)
+		if g == nil {
+			continue
+		}
 		state, typ, protocol := g.state.String(), classicType, g.protocolType
 		if g.consumers != nil {
 			state, typ, protocol = g.consumers.state(), consumerType, consumerProtocol
@@ -50,7 +53,7 @@ func (s *Shard) describe(t coordinator.Ticket, req *kmsg.DescribeGroupsRequest) 
 	for _, id := range req.Groups {
 		og := kmsg.NewDescribeGroupsResponseGroup()
 		og.Group = id
-		g := s.groups[id]
+		g := s.shown(id)
 		if g == nil || g.consumers != nil {
 			og.State = "Dead"
 			if req.Version >= describeNotFound {

@@ -50,6 +50,10 @@ type group struct {
 	// committed an offset for it. Hard state.
 	open map[string]map[int32]map[int64]struct{}
 
+	// shownFrom is the number of the shard's records from which on requests that only
+	// read see the group: see keepUnwritten.
+	shownFrom int64
+
 	classic
 }
 

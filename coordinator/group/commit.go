@@ -59,7 +59,30 @@ func (s *Shard) commit(t coordinator.Ticket, req *kmsg.OffsetCommitRequest) {
 		}
 		resp.Topics = append(resp.Topics, ot)
 	}
+	if g == nil {
+		s.keepUnwritten(req.Group)
+	}
 	s.reply(t, resp)
+}
+
+// keepUnwritten makes the new group of a commit of which nothing was written, as
+// Kafka does: the group is there for what changes groups at once, for who reads
+// from the shard's next record on. It is soft state, until it is cleaned up.
+func (s *Shard) keepUnwritten(id string) {
+	if len(s.eff.Records) > 0 {
+		return // The first of them makes the group.
+	}
+	g := newGroup(id, s.nowMs())
+	g.shownFrom = s.replayed + 1
+	s.groups[id] = g
+}
+
+// shown is the group of that id for requests that only read; nil: there is none.
+func (s *Shard) shown(id string) *group {
+	if g := s.groups[id]; g != nil && g.shownFrom <= s.replayed {
+		return g
+	}
+	return nil
 }
 
 // validateCommit says whether offsets may be committed by who says to be this

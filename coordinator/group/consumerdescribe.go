@@ -21,7 +21,7 @@ func (s *Shard) describeConsumers(t coordinator.Ticket, req *kmsg.ConsumerGroupD
 	for _, id := range req.Groups {
 		og := kmsg.NewConsumerGroupDescribeResponseGroup()
 		og.Group = id
-		switch g := s.groups[id]; {
+		switch g := s.shown(id); {
 		case id == "":
 			og.ErrorCode = kerr.InvalidGroupID.Code
 		case g == nil:

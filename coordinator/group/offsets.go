@@ -63,6 +63,7 @@ func (s *Shard) replayOffset(at coordinator.At, k offsetKey, value []byte) error
 // ReplayMarker implements coordinator.Shard: a transaction's offsets count from
 // its commit on, except where a plain commit came after them.
 func (s *Shard) ReplayMarker(producerID int64, _ int16, commit bool) {
+	s.replayed++
 	for k, c := range s.pending[producerID] {
 		g := s.groups[k.group]
 		g.closeFor(k, producerID)

@@ -94,6 +94,7 @@ func (g *group) newGroupRecord() coordinator.Record {
 // Replay implements coordinator.Shard. Record types that are not known are
 // skipped: a newer release may have written them before a downgrade.
 func (s *Shard) Replay(at coordinator.At, r coordinator.Record) error {
+	s.replayed++
 	if len(r.Key) < 2 {
 		return fmt.Errorf("record at offset %d has a key of %d bytes, want a type at least", at.Offset, len(r.Key))
 	}

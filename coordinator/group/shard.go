@@ -61,7 +61,9 @@ type Shard struct {
 	pending map[int64]map[offsetKey]committed
 	cleanup cleanup
 	skipped map[uint16]bool // Record types that were passed over.
-	cluster Cluster         // The newest that came with a request.
+	// replayed counts the records and markers since the load began.
+	replayed int64
+	cluster  Cluster // The newest that came with a request.
 
 	// One step's scratch. undo says what a refused append means beyond an error to
 	// who asked; nil: nothing.

@@ -41,6 +41,9 @@ func (s *Shard) txnCommit(t coordinator.Ticket, guard uint64, req *kmsg.TxnOffse
 		}
 		resp.Topics = append(resp.Topics, ot)
 	}
+	if g == nil && code == 0 {
+		s.keepUnwritten(req.Group)
+	}
 	s.eff.Within = &coordinator.Within{ProducerID: req.ProducerID, Epoch: req.ProducerEpoch, Guard: guard}
 	s.reply(t, resp)
 }

@@ -160,3 +160,24 @@ func TestTxnCommitOfTooMuchMetadata(t *testing.T) {
 	b.Do(coordinator.Marker{ProducerID: 7, Epoch: 1, Commit: true})
 	b.want("fetch g t/0 t/1 stable:=yes", `offsets t/0=-1 epoch=-1 "" t/1=10 epoch=-1 ""`)
 }
+
+// TestTxnCommitUnwritten: of a commit of which nothing was written the group is left.
+func TestTxnCommitUnwritten(t *testing.T) {
+	for _, generation := range []int32{-1, 1} {
+		m := coordtest.NewMachine(newScript().NewShard, 1)
+		txnCommit(t, m, func(req *kmsg.TxnOffsetCommitRequest) {
+			req.Generation = generation
+			req.Topics[0].Partitions[0].Metadata = new("more than ten")
+		})
+		req := kmsg.NewPtrDeleteGroupsRequest()
+		req.Groups = []string{"g"}
+		r, _ := m.Ask(Request{Body: req})
+		want := int16(0)
+		if generation >= 0 {
+			want = kerr.GroupIDNotFound.Code
+		}
+		if code := r.Body.(*kmsg.DeleteGroupsResponse).Groups[0].ErrorCode; code != want {
+			t.Errorf("generation %d: delete says %s, want %s", generation, errorName(code), errorName(want))
+		}
+	}
+}
