@@ -90,6 +90,16 @@ var known = []Known{
 		},
 	},
 	{
+		Name:      "a member that joins again and takes on an instance id is given nothing",
+		Reference: deviations + "what a member of a consumer group that joins again with an instance id, after it had none, is given",
+		is: func(d *Difference) bool {
+			req, ok := d.sent.(*kmsg.ConsumerGroupHeartbeatRequest)
+			return ok && req.MemberEpoch == 0 && req.InstanceID != nil && strings.Contains(d.Path, "Assignment") &&
+				handedOut(d.answers[0]) > 0 && handedOut(d.answers[1]) == 0 && wasDynamic(d)
+		},
+		ends: true,
+	},
+	{
 		Name:      "what a member is still to give up is described as its own",
 		Reference: deviations + "partitions that a member of a consumer group is still to give up",
 		is: func(d *Difference) bool {
@@ -105,6 +115,16 @@ var known = []Known{
 			return ok && slices.ContainsFunc(req.Topics, func(t kmsg.DescribeTopicPartitionsRequestTopic) bool { return t.Topic == "" })
 		},
 	},
+}
+
+// wasDynamic says whether the member that the heartbeat is from has sent one without an
+// instance id before.
+func wasDynamic(d *Difference) bool {
+	who, _, _ := strings.Cut(d.Lines[d.line].Request, " InstanceID:")
+	return slices.ContainsFunc(d.Lines[:d.line], func(l Line) bool {
+		return strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && !strings.Contains(l.Request, "InstanceID:") &&
+			strings.Contains(l.Request, who[strings.Index(who, "{")+1:])
+	})
 }
 
 // handedOut counts the partitions that an answer says members have or shall have.
