@@ -22,6 +22,7 @@ var foundScenarios = []Scenario{
 	{ID: "configs.describe.one-bad-type", Says: "A kind of resource that does not exist fails the whole DescribeConfigs.", Run: oneBadType},
 	{ID: "configs.describe.doubles", Says: "A setting that is a double is described as Java prints it.", Run: describedDoubles},
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
+	{ID: "produce.refuse.cut-transactional", Says: "The beginning of a transactional batch is INVALID_RECORD for its partition; it needs no transactional id.", Refs: []string{"KIP-98"}, Run: cutTransactional},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
@@ -99,6 +100,26 @@ func unfitInTransaction(t *T) {
 	t.code("two batches", send(5, append(b.bytes(), b.bytes()...)), kerr.InvalidRecord)
 	b.codec = codecZstd
 	t.code("zstd before version 7", send(5, b.bytes()), kerr.UnsupportedCompressionType)
+}
+
+func cutTransactional(t *T) {
+	topic := t.Topic(2)
+	b := numbered(12345, 0, 0, 1)
+	b.attrs = attrTransactional
+	cut := b.bytes()[:len(b.bytes())-3]
+	t.each(kmsg.Produce, 3, 13, func(v int16) {
+		req := t.produceRequest(v, -1, topic, portion{0, cut}, portion{1, plainBatch("a").bytes()})
+		ps := one(t, "topics", ask[*kmsg.ProduceResponse](t, v, req).Topics).Partitions
+		equal(t, "partitions", len(ps), 2)
+		for _, p := range ps {
+			if p.Partition == 0 {
+				t.code("the cut batch", p.ErrorCode, kerr.InvalidRecord)
+			} else {
+				t.ok("the other", p.ErrorCode)
+			}
+		}
+	})
+	equal(t, "end of the log", t.endOffset(topic), 0)
 }
 
 func limitBeforeUnknown(t *T) {

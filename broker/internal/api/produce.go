@@ -134,11 +134,10 @@ func (p *producing) look(body memory) error {
 // the partitions from here on are refused; of a request that is looked at as a
 // whole, all of them.
 func (p *producing) check(records []byte) {
-	b := batch.Batch(records)
-	if !transactional(b) {
+	if !transactional(records) {
 		return
 	}
-	id := p.q.txnID
+	b, id := batch.Batch(records), p.q.txnID
 	switch {
 	case p.producerID != -1 && p.producerID != b.ProducerID():
 		p.refusal = cmp.Or(p.refusal, kerr.InvalidProducerIDMapping.Code)
@@ -148,8 +147,11 @@ func (p *producing) check(records []byte) {
 	p.producerID = b.ProducerID()
 }
 
-func transactional(b batch.Batch) bool {
-	return len(b) >= batch.HeaderLen && b.Magic() == 2 && b.Transactional()
+// transactional says whether records begin with a transactional batch. The beginning of
+// one is none: there is nothing that could come into a transaction.
+func transactional(records []byte) bool {
+	b, _, err := batch.Next(records)
+	return err == nil && b.Transactional()
 }
 
 // appendTopic appends to the partitions of the topic that r stands before.

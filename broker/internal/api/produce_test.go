@@ -213,6 +213,23 @@ func TestTransactionalProduceNeedsAnId(t *testing.T) {
 	}
 }
 
+// TestCutTransactionalBatchNeedsNoId: what is no whole batch is refused as such, for
+// its partition alone. Whether it would be transactional nobody asks.
+func TestCutTransactionalBatchNeedsNoId(t *testing.T) {
+	n := newNode(t, 1)
+	n.topic("t", 1, 2)
+	m := batch.Plain(0, -1)
+	m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = 7, 0, 0, true
+	whole := recordsOf(m, "x")
+	for _, id := range []*string{nil, kmsg.StringPtr("txn")} {
+		req := produceOf(9, -1, "t", [16]byte{}, whole[:len(whole)-3], records("plain"))
+		req.TransactionID = id
+		if got := askProduce(t, n, req); got[0].Code != kerr.InvalidRecord.Code || got[1].Code != 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestProduceNeedsTheRight(t *testing.T) {
 	n := newNode(t, 1)
 	id := n.topic("t", 1, 1)

@@ -77,10 +77,10 @@ func (p *producing) entering(body memory) (who producer.Verification, parts []en
 		t := r.topic()
 		topic, refusal := p.topic(&t)
 		use := func(index int32, records []byte) {
-			b := batch.Batch(records)
-			if !transactional(b) {
+			if !transactional(records) {
 				return
 			}
+			b := batch.Batch(records)
 			if first {
 				who.ProducerID, who.Epoch, first = b.ProducerID(), b.ProducerEpoch(), false
 			}
