@@ -23,6 +23,7 @@ var foundScenarios = []Scenario{
 	{ID: "configs.describe.doubles", Says: "A setting that is a double is described as Java prints it.", Run: describedDoubles},
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
 	{ID: "produce.refuse.cut-transactional", Says: "The beginning of a transactional batch is INVALID_RECORD for its partition; it needs no transactional id.", Refs: []string{"KIP-98"}, Run: cutTransactional},
+	{ID: "produce.refuse.unfit-before-acks", Says: "A batch that its version of Produce may not bring is refused as such even with acks that there are not.", Run: unfitBeforeAcks},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
@@ -119,6 +120,26 @@ func cutTransactional(t *T) {
 			}
 		}
 	})
+	equal(t, "end of the log", t.endOffset(topic), 0)
+}
+
+func unfitBeforeAcks(t *T) {
+	topic := t.Topic(1)
+	zstd := plainBatch("a")
+	zstd.codec = codecZstd
+	refused := func(v int16, topic string, acks int16, records []byte, want *kerr.Error) {
+		req := t.produceRequest(v, acks, topic, portion{0, records})
+		p := one(t, "partitions", one(t, "topics", ask[*kmsg.ProduceResponse](t, v, req).Topics).Partitions)
+		t.code("produce", p.ErrorCode, want)
+	}
+	refused(6, topic, 2, zstd.bytes(), kerr.UnsupportedCompressionType)
+	refused(7, topic, 2, zstd.bytes(), kerr.InvalidRequiredAcks)
+	t.each(kmsg.Produce, 3, 13, func(v int16) {
+		refused(v, topic, 2, twoBatches(), kerr.InvalidRecord)
+		refused(v, topic, 2, plainBatch("a").bytes()[:70], kerr.InvalidRecord)
+	})
+	t.Group() // __consumer_offsets is there.
+	refused(6, "__consumer_offsets", 1, twoBatches(), kerr.InvalidRecord)
 	equal(t, "end of the log", t.endOffset(topic), 0)
 }
 

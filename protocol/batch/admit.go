@@ -82,7 +82,7 @@ func (r *Rules) target(c codec.Codec) codec.Codec {
 // offset deltas of uncompressed records Kafka stores, so that two records may
 // share an offset or have the next batch's; here they are put right.
 func Admit(in []byte, r Rules) (Batch, error) {
-	b, err := only(in, &r)
+	b, err := Only(in, r.AllowZstd)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,10 @@ func Admit(in []byte, r Rules) (Batch, error) {
 	return b, nil
 }
 
-// only takes the one batch out of in, with the checks that Kafka makes for the
-// request before it comes to the partition.
-func only(in []byte, r *Rules) (Batch, error) {
+// Only takes the one batch out of in, with the checks that Kafka makes for the
+// request before it comes to the partition, and that Admit makes again. Its errors
+// are Admit's; a *RecordsError names no records.
+func Only(in []byte, allowZstd bool) (Batch, error) {
 	b, rest, err := Next(in)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -120,7 +121,7 @@ func only(in []byte, r *Rules) (Batch, error) {
 	case err != nil:
 		return nil, err
 	}
-	if b.Codec() == codec.Zstd && !r.AllowZstd {
+	if b.Codec() == codec.Zstd && !allowZstd {
 		return nil, &CodecError{codec.Zstd}
 	}
 	switch _, _, err := Next(rest); {

@@ -223,9 +223,12 @@ func (p *producing) appendOne(topic *controller.Topic, part *producePart, record
 	case part.index < 0 || int(part.index) >= len(topic.Partitions):
 		refuse(kerr.UnknownTopicOrPartition.Code)
 		return
-	case len(records) == 0:
-		refuse(kerr.InvalidRecord.Code)
+	}
+	if err := p.q.fit(records); err != nil {
+		refuse(code(err))
 		return
+	}
+	switch {
 	case p.q.acks < -1 || p.q.acks > 1:
 		refuse(kerr.InvalidRequiredAcks.Code)
 		return
@@ -247,10 +250,10 @@ func (p *producing) appendOne(topic *controller.Topic, part *producePart, record
 		guard = e.guard
 	}
 	a, err := r.Produce(p.now, records, replica.ProduceOptions{
-		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.version >= 7, Guard: guard,
+		Acks: replica.Acks(p.q.acks), AllowZstd: p.q.allowsZstd(), Guard: guard,
 	})
 	if err != nil {
-		part.produceResult = refusedBatch(err, records, r)
+		part.produceResult = refusedBatch(err, r)
 		return
 	}
 	part.baseOffset, part.appendTimeMs, part.logStart = a.Base, a.AppendTimeMs, a.LogStart
@@ -266,7 +269,7 @@ const adminClient = "__admin_client"
 // refusedBatch is the result of a batch that was not appended. What the log or
 // its state of producers found wrong comes with the log's start, as Kafka tells
 // it then, and faults of single records with a message.
-func refusedBatch(err error, in []byte, r *replica.Partition) produceResult {
+func refusedBatch(err error, r *replica.Partition) produceResult {
 	res := failed(code(err))
 	switch res.code {
 	case kerr.InvalidProducerEpoch.Code, kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidTxnState.Code, kerr.NotEnoughReplicas.Code:
@@ -276,25 +279,22 @@ func refusedBatch(err error, in []byte, r *replica.Partition) produceResult {
 	if !ok {
 		return res
 	}
-	if isOneBatch(in) {
-		res.logStart = r.LogStart()
-	}
+	res.logStart = r.LogStart()
 	if len(e.Records) > 0 {
 		res.message, res.recordErrors = &e.Message, e.Records
 	}
 	return res
 }
 
-// isOneBatch says whether there is one whole batch, which Kafka checks before it
-// looks for the log.
-func isOneBatch(in []byte) bool {
-	_, rest, err := batch.Next(in)
-	if err != nil {
-		return false
-	}
-	_, _, err = batch.Next(rest)
-	return err != nil
+// fit says why records cannot be what this version of Produce may bring to a
+// partition, whatever they hold. Kafka refuses them before it looks at the
+// transaction, the acks and who leads.
+func (q *produceRequest) fit(records []byte) error {
+	_, err := batch.Only(records, q.allowsZstd())
+	return err
 }
+
+func (q *produceRequest) allowsZstd() bool { return q.version >= 7 }
 
 // committing is a batch that is appended and not known to be committed.
 type committing struct {

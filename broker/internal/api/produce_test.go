@@ -82,6 +82,10 @@ func TestProduceFailsByPartition(t *testing.T) {
 		"acks of two":             {produceOf(9, 2, "t", id, records("a")), []produced{{kerr.InvalidRequiredAcks.Code, -1}}},
 		"an internal topic":       {produceOf(9, 1, consumerOffsets, id, records("a")), []produced{{kerr.InvalidTopicException.Code, -1}}},
 		"no key where compacted":  {produceOf(9, 1, "compacted", id, keyless.Build()), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"zstd, and acks of two":   {produceOf(6, 2, "t", id, recordsOf(zstd, "a")), []produced{{kerr.UnsupportedCompressionType.Code, -1}}},
+		"two, and acks of two":    {produceOf(9, 2, "t", id, append(records("a"), records("b")...), records("a")), []produced{{kerr.InvalidRecord.Code, -1}, {kerr.InvalidRequiredAcks.Code, -1}}},
+		"two, internal topic":     {produceOf(9, 1, consumerOffsets, id, append(records("a"), records("b")...)), []produced{{kerr.InvalidRecord.Code, -1}}},
+		"two, another broker's":   {produceOf(9, 1, "elsewhere", id, append(records("a"), records("b")...)), []produced{{kerr.InvalidRecord.Code, -1}}},
 		"zstd before version 7":   {produceOf(6, 1, "t", id, recordsOf(zstd, "a")), []produced{{kerr.UnsupportedCompressionType.Code, -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

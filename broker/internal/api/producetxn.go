@@ -8,7 +8,6 @@ import (
 
 	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/protocol/batch"
-	"github.com/moldau-broker/moldau/protocol/codec"
 )
 
 // The Produce versions that change how partitions come into a transaction.
@@ -87,7 +86,7 @@ func (p *producing) entering(body memory) (who producer.Verification, parts []en
 			if who.Epoch != b.ProducerEpoch() {
 				p.refusal = kerr.InvalidProducerIDMapping.Code
 			}
-			if refusal != 0 || unfit(records, p.q.version) {
+			if refusal != 0 || p.q.fit(records) != nil {
 				return
 			}
 			if r, err := p.partition(topic, index); err == nil && !isInternal(topic.Name) {
@@ -103,13 +102,6 @@ func (p *producing) entering(body memory) (who producer.Verification, parts []en
 		return who, nil
 	}
 	return who, parts
-}
-
-// unfit says whether a batch cannot be what a version of Produce may bring, whatever it
-// holds. Kafka refuses it before it looks at the transaction, and so does the log
-// (replica.Produce), which tells why.
-func unfit(records []byte, version int16) bool {
-	return !isOneBatch(records) || version < 7 && batch.Batch(records).Codec() == codec.Zstd
 }
 
 // notEntered is the result of a batch whose partition did not come into the
