@@ -24,6 +24,7 @@ var foundScenarios = []Scenario{
 	{ID: "produce.refuse.unfit-before-transaction", Says: "Whether a partition is in the transaction is asked only of a batch that its version of Produce may bring.", Refs: []string{"KIP-890"}, Since: "3.6", Run: unfitInTransaction},
 	{ID: "produce.refuse.cut-transactional", Says: "The beginning of a transactional batch is INVALID_RECORD for its partition; it needs no transactional id.", Refs: []string{"KIP-98"}, Run: cutTransactional},
 	{ID: "produce.refuse.unfit-before-acks", Says: "A batch that its version of Produce may not bring is refused as such even with acks that there are not.", Run: unfitBeforeAcks},
+	{ID: "fetch.session.deleted-topic", Says: "In a session that was begun with topic ids a deleted topic is UNKNOWN_TOPIC_OR_PARTITION, and one that was made again INCONSISTENT_TOPIC_ID.", Refs: []string{"KIP-516"}, Since: "3.1", Run: sessionDeletedTopic},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
@@ -141,6 +142,22 @@ func unfitBeforeAcks(t *T) {
 	t.Group() // __consumer_offsets is there.
 	refused(6, "__consumer_offsets", 1, twoBatches(), kerr.InvalidRecord)
 	equal(t, "end of the log", t.endOffset(topic), 0)
+}
+
+func sessionDeletedTopic(t *T) {
+	topic := t.Topic(1)
+	s, _ := t.session(13, topic, fetching{})
+	told := func(want *kerr.Error) {
+		t.until("the code "+want.Message, func() bool {
+			resp := s.poll(nil)
+			t.ok("fetch", resp.ErrorCode)
+			return len(resp.Topics) == 1 && resp.Topics[0].Partitions[0].ErrorCode == want.Code
+		})
+	}
+	t.ok("delete", t.delete(topic))
+	told(kerr.UnknownTopicOrPartition)
+	t.create(topic, 1)
+	told(kerr.InconsistentTopicID)
 }
 
 func limitBeforeUnknown(t *T) {

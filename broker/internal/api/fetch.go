@@ -186,7 +186,7 @@ func (f *fetching) sessionless() bool {
 // them, and says whether the request is to be answered with that.
 func (f *fetching) look(again, watch bool) (enough bool) {
 	f.reads = f.reads[:0]
-	asks, of, ok := f.fetches.asks(f.poll)
+	asks, of, ok := f.fetches.asks(f.poll, f.topicName)
 	if !ok {
 		return true // The answer will be an error.
 	}
@@ -218,15 +218,23 @@ func (f *fetching) look(again, watch bool) (enough bool) {
 	return enough || readable == 0 || bytes >= f.minBytes
 }
 
+// topicName is the name of the topic of an id; empty if there is none.
+func (f *fetching) topicName(id [16]byte) string {
+	if t, ok := f.image.TopicByID(id); ok {
+		return t.Name
+	}
+	return ""
+}
+
 // find looks for the partition, and whether the client may read it.
 func (f *fetching) find(a session.Ask) reading {
 	r := reading{ask: a}
-	ok := false
+	name := a.Topic
 	if f.req.Version >= 13 {
-		r.topic, ok = f.image.TopicByID(a.TopicID)
-	} else {
-		r.topic, ok = f.image.Topic(a.Topic)
+		name = a.Name
 	}
+	ok := false
+	r.topic, ok = f.image.Topic(name)
 	t := fetchTopic{a.Topic, a.TopicID}
 	refuse := func(errorCode int16) reading {
 		r.topic, r.refused, r.out = nil, true, failedFetch(t, a.Partition, errorCode)
@@ -236,14 +244,18 @@ func (f *fetching) find(a session.Ask) reading {
 	switch {
 	case f.follower() && !f.env.MayCluster(f.call.Conn, kmsg.ACLOperationClusterAction):
 		return refuse(kerr.TopicAuthorizationFailed.Code)
-	case !ok && f.req.Version >= 13:
+	case f.req.Version >= 13 && name == "":
 		return refuse(kerr.UnknownTopicID.Code)
-	case !f.follower() && !f.mayRead(r.topic, a.Topic):
+	case !f.follower() && !f.env.MayTopic(f.call.Conn, kmsg.ACLOperationRead, name):
 		return refuse(kerr.TopicAuthorizationFailed.Code)
 	case !ok || int(a.Partition) < 0 || int(a.Partition) >= len(r.topic.Partitions):
 		return refuse(kerr.UnknownTopicOrPartition.Code)
 	}
 	r.out = failedFetch(t, a.Partition, 0)
+	if f.req.Version >= 13 && r.topic.ID != a.TopicID { // It was made again.
+		r.out.code = kerr.InconsistentTopicID.Code
+		return r
+	}
 	p, err := f.partition(r.topic, a.Partition)
 	if errors.Is(err, errRecreated) && f.req.Version >= 13 {
 		err = kerr.InconsistentTopicID
@@ -254,13 +266,6 @@ func (f *fetching) find(a session.Ask) reading {
 	}
 	r.partition = p
 	return r
-}
-
-func (f *fetching) mayRead(t *controller.Topic, name string) bool {
-	if t != nil {
-		name = t.Name
-	}
-	return f.env.MayTopic(f.call.Conn, kmsg.ACLOperationRead, name)
 }
 
 // read reads one partition, at most left bytes; minOne wants a whole batch even

@@ -16,6 +16,8 @@ import (
 
 	"github.com/moldau-broker/moldau/broker/internal/replica"
 	"github.com/moldau-broker/moldau/logstore/producer"
+	record "github.com/moldau-broker/moldau/protocol/metadata"
+
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
 
@@ -309,6 +311,39 @@ func TestFetchSession(t *testing.T) {
 	if st := n.Fetches.Stats(); st.Sessions != 0 {
 		t.Errorf("%+v", st)
 	}
+}
+
+// TestFetchSessionKeepsTheName: a session that was begun with topic ids knows the name
+// of a topic after its end, so that is UNKNOWN_TOPIC_OR_PARTITION, and one that was made
+// again is INCONSISTENT_TOPIC_ID. Whoever asks for the id only then is told
+// UNKNOWN_TOPIC_ID.
+func TestFetchSessionKeepsTheName(t *testing.T) {
+	n := newNode(t, 1)
+	id := n.topic("t", 1, 2)
+	step := func(name string, session, epoch int32, want string, aborted bool, wants ...want1) int32 {
+		t.Helper()
+		req := fetchOf(13, "", id, wants...)
+		req.SessionID, req.SessionEpoch, req.MaxWaitMillis, req.IsolationLevel = session, epoch, 0, 1
+		resp := askFetch(t, n, req)
+		if diff := cmp.Diff([]string{want}, told(t, resp)); diff != "" {
+			t.Fatalf("%s: %s", name, diff)
+		}
+		if got := resp.Topics[0].Partitions[0].AbortedTransactions != nil; got != aborted {
+			t.Errorf("%s: aborted transactions are there: %v", name, got)
+		}
+		return resp.SessionID
+	}
+	first := step("begun", 0, 0, "1:", true, want1{1, 0})
+	n.commit(&record.RemoveTopic{TopicID: id})
+	step("deleted", first, 1, "1: error 3", true)
+	step("still", first, 2, "1: error 3", true)
+	second := step("begun after", 0, 0, "1: error 100", true, want1{1, 0})
+	other := n.topic("t", 2, 2)
+	step("made again", first, 3, "1: error 103", false)
+	step("made again, and begun after", second, 1, "1: error 100", true)
+	n.commit(&record.RemoveTopic{TopicID: other})
+	n.topic("t", 3, 1)
+	step("made again with fewer partitions", first, 4, "1: error 3", true)
 }
 
 // TestFetchSessionWakes: a session that has told everything waits for its

@@ -33,6 +33,9 @@ const (
 type Ask struct {
 	*Entry
 	Want
+	// Name is what Session.Resolve found for a topic that is told by id; empty if it
+	// never found any.
+	Name string
 }
 
 // Asks are the partitions to read, in order. After a wait call it again: the
@@ -41,7 +44,7 @@ func (p *Poll) Asks() []Ask {
 	entries := p.Session.inTurn()
 	asks := make([]Ask, len(entries))
 	for i, e := range entries {
-		asks[i] = Ask{e, e.want}
+		asks[i] = Ask{e, e.want, e.name}
 	}
 	return asks
 }

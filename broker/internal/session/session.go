@@ -47,6 +47,7 @@ type Entry struct {
 	// Tag is the owner's, for what it watches the partition with.
 	Tag any
 
+	name string // Of a topic that is told by id, once it was found.
 	want Want
 	// What the client was told last; -1 if nothing, or an error.
 	highWatermark, logStart int64
@@ -129,6 +130,20 @@ func (s *Session) update(parts []Part, forgotten []Key) (removed []*Entry) {
 		}
 	}
 	return removed
+}
+
+// Resolve finds the names of topics that are told by id, of the partitions that are
+// ready. A name that was found stays, whatever becomes of the topic: as in Kafka the
+// client of a session is told of a topic that was deleted, not of an id that never was.
+func (s *Session) Resolve(name func(id [16]byte) string) {
+	if !s.usesIDs {
+		return
+	}
+	for _, e := range s.listed {
+		if e.name == "" {
+			e.name = name(e.TopicID)
+		}
+	}
 }
 
 // Ready says that something may have changed with a partition of the session: it

@@ -60,6 +60,30 @@ func answer(t *testing.T, p *Poll, result func(Ask) Result) (included string, id
 	return included, id
 }
 
+// TestResolve: a name is looked up until it is found, and then no more.
+func TestResolve(t *testing.T) {
+	c, id := NewCache(Config{}), [16]byte{7}
+	p, err := c.Begin(t0, Fetch{UsesIDs: true, Parts: []Part{{Key: Key{TopicID: id}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"", "t", "", "other"} {
+		p.Session.Resolve(func(of [16]byte) string {
+			if of != id {
+				t.Errorf("asked for %x", of)
+			}
+			return name
+		})
+		if got, want := p.Asks()[0].Name, []string{"", "t", "t", "t"}[i]; got != want {
+			t.Errorf("after %q: %q, want %q", name, got, want)
+		}
+	}
+	if p, _ = c.Begin(t0, Fetch{Parts: []Part{part("t", 0, 0)}}); p == nil {
+		t.Fatal("no poll")
+	}
+	p.Session.Resolve(func([16]byte) string { t.Error("asked in a session of names"); return "" })
+}
+
 func nothingNew(Ask) Result { return Result{} }
 
 func TestLifeOfASession(t *testing.T) {
