@@ -25,6 +25,7 @@ var foundScenarios = []Scenario{
 	{ID: "produce.refuse.cut-transactional", Says: "The beginning of a transactional batch is INVALID_RECORD for its partition; it needs no transactional id.", Refs: []string{"KIP-98"}, Run: cutTransactional},
 	{ID: "produce.refuse.unfit-before-acks", Says: "A batch that its version of Produce may not bring is refused as such even with acks that there are not.", Run: unfitBeforeAcks},
 	{ID: "fetch.session.deleted-topic", Says: "In a session that was begun with topic ids a deleted topic is UNKNOWN_TOPIC_OR_PARTITION, and one that was made again INCONSISTENT_TOPIC_ID.", Refs: []string{"KIP-516"}, Since: "3.1", Run: sessionDeletedTopic},
+	{ID: "transactions.aborted-without-records", Says: "Who reads committed records is told of aborted transactions even where the limit of the fetch leaves no room for records.", Refs: []string{"KIP-98"}, Run: byBoth(abortedWithoutRecords)},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
@@ -264,6 +265,33 @@ func offsetFetchNothing(t *T) {
 
 	join.MemberEpoch, join.RebalanceTimeoutMillis, join.SubscribedTopicNames, join.Topics = -1, -1, nil, nil
 	t.ok("leave", ask[*kmsg.ConsumerGroupHeartbeatResponse](t, 1, join).ErrorCode)
+}
+
+func abortedWithoutRecords(p *transactor) {
+	t := p.t
+	topic := t.Topic(2)
+	t.appendTo(topic, 1, plainBatch("a"))
+	id := p.id
+	p.write(topic, 2, 0)
+	p.end(false, topic)
+	t.each(kmsg.Fetch, 4, 18, func(v int16) {
+		for offset, want := range []int{1, 1, 1, 0} {
+			req := t.fetchRequest(v, topic, fetching{partition: 1}, fetching{partition: 0, offset: int64(offset)})
+			req.MaxBytes, req.IsolationLevel = 1, 1
+			got := one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions
+			equal(t, "partitions", len(got), 2)
+			second := got[0]
+			if second.Partition != 0 {
+				second = got[1]
+			}
+			equal(t, "records of the second", len(second.RecordBatches), 0)
+			equal(t, "aborted transactions", len(second.AbortedTransactions), want)
+			for _, a := range second.AbortedTransactions {
+				equal(t, "the producer", a.ProducerID, id)
+				equal(t, "the first offset", a.FirstOffset, 0)
+			}
+		}
+	})
 }
 
 func markerAppendTime(p *transactor) {

@@ -174,16 +174,43 @@ func (l *Log) AbortedIn(s Span) ([]producer.Aborted, error) {
 	if s.r == nil {
 		return nil, nil
 	}
-	st := l.state.Load()
-	upTo, ok, err := s.r.seg.Above(s.r.at.Position + s.r.n)
+	upTo, err := l.above(l.state.Load(), s.r.seg, s.r.at.Position+s.r.n)
 	if err != nil {
-		return nil, l.ioError("read", err)
-	}
-	if !ok {
-		upTo = st.end.Offset
-		if i := st.floor(s.r.seg.Base()); i+1 < len(st.segments) {
-			upTo = st.segments[i+1].Base()
-		}
+		return nil, err
 	}
 	return l.Aborted(s.r.at.Offset, upTo)
+}
+
+// AbortedAt is AbortedIn for a reader from offset from who had room for no records,
+// though there are some below upTo: Kafka tells it what it would tell with the first.
+func (l *Log) AbortedAt(from int64, upTo Mark) (found []producer.Aborted, err error) {
+	err = l.onState(func(st *state) error {
+		seg, p, _, ok, err := l.seek(st, from, upTo)
+		if err != nil {
+			return l.ioError("read", err)
+		}
+		if !ok {
+			return nil
+		}
+		end, err := l.above(st, seg, p.Position)
+		if err == nil {
+			found, err = l.Aborted(from, end)
+		}
+		return err
+	})
+	return found, err
+}
+
+// above is an offset that no batch that begins below a position of a segment reaches.
+func (l *Log) above(st *state, seg *segment.Segment, position int64) (int64, error) {
+	offset, ok, err := seg.Above(position)
+	switch i := st.floor(seg.Base()); {
+	case err != nil:
+		return 0, l.ioError("read", err)
+	case ok:
+		return offset, nil
+	case i+1 < len(st.segments):
+		return st.segments[i+1].Base(), nil
+	}
+	return st.end.Offset, nil
 }

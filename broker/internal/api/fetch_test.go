@@ -510,6 +510,8 @@ func TestFetchEndsWithItsClient(t *testing.T) {
 func TestFetchCommitted(t *testing.T) {
 	n := newNode(t, 1)
 	n.topic("t", 1, 1)
+	n.topic("filler", 2, 1)
+	n.fill("filler", 0, "x")
 	m := batch.Plain(0, -1)
 	m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = 7, 0, 0, true
 	p := n.partition("t", 0)
@@ -542,6 +544,17 @@ func TestFetchCommitted(t *testing.T) {
 	}
 	if got, _ := fetch(0); got.AbortedTransactions != nil {
 		t.Errorf("uncommitted, aborted: %+v", got)
+	}
+	for offset, want := range map[int64]int{0: 1, 2: 1, 3: 0} {
+		req := fetchOf(12, "t", [16]byte{}, want1{0, offset})
+		req.IsolationLevel, req.MaxWaitMillis = 1, 0
+		req.Topics[0].Partitions[0].PartitionMaxBytes = 0
+		filler := fetchOf(12, "filler", [16]byte{}, want1{0, 0})
+		req.Topics = append(filler.Topics, req.Topics...)
+		resp := askFetch(t, n, req)
+		if got := resp.Topics[1].Partitions[0]; len(got.RecordBatches) != 0 || got.AbortedTransactions == nil || len(got.AbortedTransactions) != want {
+			t.Errorf("no room for records from %d on: %+v, want %d aborted transactions", offset, got, want)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func (p *Partition) Read(now time.Time, q ReadRequest) (ReadResult, error) {
 	r.Span = span
 	r.More = q.Offset < upTo.Offset
 	if q.Isolation == Committed {
-		if r.Aborted, err = p.aborted(span); err != nil {
+		if r.Aborted, err = p.aborted(q.Offset, span, upTo); err != nil {
 			span.Release()
 			return ReadResult{}, err
 		}
@@ -116,8 +116,14 @@ func (p *Partition) readable(epoch int32, anyReplica bool) error {
 	return v.CheckLeader()
 }
 
-func (p *Partition) aborted(span logstore.Span) ([]producer.Aborted, error) {
-	found, err := p.log.AbortedIn(span)
+// aborted are the aborted transactions that a reader of span, from an offset on, is told
+// of: also one whom the limits left no room for records.
+func (p *Partition) aborted(from int64, span logstore.Span, upTo logstore.Mark) (found []producer.Aborted, err error) {
+	if span.Len() == 0 && from < upTo.Offset {
+		found, err = p.log.AbortedAt(from, upTo)
+	} else {
+		found, err = p.log.AbortedIn(span)
+	}
 	if err != nil {
 		return nil, p.fail(err)
 	}
