@@ -26,7 +26,7 @@ func address(t *testing.T) string {
 // played against Apache Kafka; with MOLDAU_COMPAT_SLOW the slow ones too.
 func TestScenarios(t *testing.T) {
 	r := compat.Runner{
-		Bootstrap: address(t), Parallel: 16,
+		Bootstrap: address(t), Parallel: 16, Patience: patience,
 		Quick:  os.Getenv("MOLDAU_COMPAT_SLOW") == "",
 		Strict: os.Getenv("MOLDAU_COMPAT_STRICT") != "",
 	}
