@@ -155,6 +155,7 @@ func TestPublishedAfterFailure(t *testing.T) {
 		r.log.Fail(errors.New("input/output error"))
 		r.fails(put{"a", "2"}, coordinator.ErrUnavailable)
 		r.ready()
+		synctest.Wait()
 		if want := []int64{1}; !slices.Equal(r.toy().told, want) {
 			t.Errorf("Published said %v, want %v", r.toy().told, want)
 		}
