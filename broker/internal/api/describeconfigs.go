@@ -236,7 +236,6 @@ func (d *describer) own(defs []*config.Def, set map[string]string, source config
 	return out
 }
 
-// entry answers one setting.
 // shown is a value as Kafka shows it, which is not always as it was given.
 func shown(def *config.Def, value string) string {
 	if normal, err := def.Normalize(value); err == nil {
@@ -245,6 +244,7 @@ func shown(def *config.Def, value string) string {
 	return value
 }
 
+// entry answers one setting.
 func (d *describer) entry(def *config.Def, value string, readOnly bool, synonyms []config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
 	e := kmsg.NewDescribeConfigsResponseResourceConfig()
 	e.Name, e.ReadOnly, e.IsSensitive = def.Name, readOnly, def.Sensitive()

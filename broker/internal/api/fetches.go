@@ -102,8 +102,8 @@ func unwatch(e *session.Entry) {
 
 // asks are the partitions to read now, after those that have changed since were
 // counted among them, and of how many partitions of the session they are. name finds
-// the name of a topic. ok is false when a later fetch of the session runs on another connection: that one is to
-// hear of the changes.
+// the name of a topic. ok is false when a later fetch of the session runs on another
+// connection: that one is to hear of the changes.
 func (f *Fetches) asks(poll polling, name func(id [16]byte) string) (asks []session.Ask, of int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
