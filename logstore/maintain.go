@@ -296,9 +296,7 @@ func (s *Store) Close(brokerEpoch int64) error {
 	}
 	logs := s.allLogs()
 	var closed atomic.Int64
-	progress := s.progress(&closed, len(logs), func(a ...slog.Attr) {
-		s.logger.LogAttrs(context.Background(), slog.LevelInfo, "logs closing", a...)
-	})
+	progress := s.progress("logs closing", &closed, len(logs))
 	err := each(context.Background(), max(s.opt.LoadThreads, closeThreads), logs, func(l *Log) error {
 		defer progress()
 		return l.close()

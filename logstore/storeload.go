@@ -46,9 +46,7 @@ func (s *Store) Load(ctx context.Context, cfg func(topic string, partition int32
 		return err
 	}
 	var loaded atomic.Int64
-	progress := s.progress(&loaded, len(found), func(a ...slog.Attr) {
-		s.logger.LogAttrs(ctx, slog.LevelInfo, "logs loading", a...)
-	})
+	progress := s.progress("logs loading", &loaded, len(found))
 	err = each(ctx, s.opt.LoadThreads, found, func(key partitionKey) error {
 		defer progress()
 		return s.loadOne(key, cfg)
@@ -203,8 +201,8 @@ func each[T any](ctx context.Context, n int, items []T, do func(T) error) error 
 }
 
 // progress returns a function to be called after each of total pieces of work, which
-// tells log now and then how many are done.
-func (s *Store) progress(done *atomic.Int64, total int, log func(...slog.Attr)) func() {
+// tells the log now and then how many are done.
+func (s *Store) progress(what string, done *atomic.Int64, total int) func() {
 	var mu sync.Mutex
 	told := s.now()
 	return func() {
@@ -213,7 +211,7 @@ func (s *Store) progress(done *atomic.Int64, total int, log func(...slog.Attr)) 
 		defer mu.Unlock()
 		if now := s.now(); now.Sub(told) >= progressInterval {
 			told = now
-			log(slog.String("dir", s.dir), slog.Int64("done", n), slog.Int("total", total))
+			s.logger.Info(what, slog.String("dir", s.dir), slog.Int64("done", n), slog.Int("total", total)) //nolint:sloglint // The callers' messages are literals.
 		}
 	}
 }

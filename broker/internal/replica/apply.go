@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -232,8 +231,7 @@ func (a *applying) open(into *hosted, t *controller.Topic, n int32) {
 	log, err := a.log(t, n, cfg.Log)
 	if err != nil {
 		off := &OfflineError{Topic: t.Name, Partition: n, Err: err, id: t.ID}
-		a.errs = append(a.errs, off)
-		a.m.logger.LogAttrs(context.Background(), slog.LevelError, "partition could not be opened, it is offline until restart", a.attrs(off)...)
+		a.fail("partition could not be opened, it is offline until restart", off)
 		into.broken[n] = off
 		return
 	}
@@ -269,19 +267,15 @@ func (a *applying) resign(from *hosted, p *Partition) *Partition {
 func (a *applying) drop(gone []*Partition) {
 	for _, p := range gone {
 		if err := a.m.store.Delete(p.log); err != nil {
-			off := &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id}
-			a.errs = append(a.errs, off)
-			a.m.logger.LogAttrs(context.Background(), slog.LevelError, "log of a deleted partition could not be removed", a.attrs(off)...)
+			a.fail("log of a deleted partition could not be removed", &OfflineError{Topic: p.topic, Partition: p.number, Err: err, id: p.id})
 		}
 	}
 }
 
-// attrs name what failed, in a log line.
-func (a *applying) attrs(off *OfflineError) []slog.Attr {
-	return []slog.Attr{
-		slog.String("topic", off.Topic), slog.Int("partition", int(off.Partition)),
-		slog.String("dir", a.m.store.Dir()), slog.Any("err", off.Err),
-	}
+func (a *applying) fail(message string, off *OfflineError) {
+	a.errs = append(a.errs, off)
+	a.m.logger.Error(message, slog.String("topic", off.Topic), slog.Int("partition", int(off.Partition)), //nolint:sloglint // The callers' messages are literals.
+		slog.String("dir", a.m.store.Dir()), slog.Any("err", off.Err))
 }
 
 // hosted returns a copy of what is hosted of a topic, to be changed and published.
