@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -90,7 +91,7 @@ func (v *view) given(name string, id int64, epoch int16) {
 	if id < 0 {
 		return
 	}
-	v.symbol("producer", fmt.Sprint(id))
+	v.symbol("producer", strconv.FormatInt(id, 10))
 	if p, ok := v.producers[name]; ok && p.id == id && p.epoch == epoch {
 		return
 	}

@@ -219,8 +219,7 @@ func (p *producing) topic(t *produceTopic) (*controller.Topic, int16) {
 // appendOne appends to one partition and fills in its result.
 func (p *producing) appendOne(topic *controller.Topic, part *producePart, records []byte) {
 	refuse := func(c int16) { part.produceResult = failed(c) }
-	switch {
-	case part.index < 0 || int(part.index) >= len(topic.Partitions):
+	if part.index < 0 || int(part.index) >= len(topic.Partitions) {
 		refuse(kerr.UnknownTopicOrPartition.Code)
 		return
 	}
