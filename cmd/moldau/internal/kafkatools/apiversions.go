@@ -25,6 +25,8 @@ var clientAPIs = [][2]int16{
 	{0, 3}, {8, 51}, {55, 55}, {57, 57}, {60, 61}, {64, 66}, {68, 69}, {71, 72}, {74, 81}, {83, 92},
 }
 
+const apiVersionsClient = "admin-1"
+
 // apiVersions is kafka-broker-api-versions. Unlike the other tools it does not wait
 // for a broker: health checks count on that.
 func apiVersions(ctx context.Context, e *Env, args []string) error {
@@ -42,14 +44,15 @@ func apiVersions(ctx context.Context, e *Env, args []string) error {
 		return e.complain(err)
 	}
 	settings, err := loadProperties(o.str("command-config"))
+	var seeds []string
 	if err == nil {
-		_, err = e.seeds(ctx, o.str("bootstrap-server"))
+		seeds, err = e.seeds(ctx, o.str("bootstrap-server"))
 	}
 	if err != nil {
 		return e.complain(err)
 	}
 	cl, err := e.connect(ctx, connection{
-		servers: o.str("bootstrap-server"), settings: settings, clientID: "admin-1", opts: []kgo.Opt{kgo.RequestRetries(0)},
+		seeds: seeds, settings: settings, clientID: apiVersionsClient, opts: []kgo.Opt{kgo.RequestRetries(0)},
 	})
 	if err != nil {
 		return e.complain(err)
@@ -57,7 +60,7 @@ func apiVersions(ctx context.Context, e *Env, args []string) error {
 	defer cl.raw.Close()
 	brokers, err := cl.ListBrokers(ctx)
 	if err != nil {
-		return e.noMetadata(ctx, o.str("bootstrap-server"))
+		return e.noMetadata(seeds)
 	}
 	slices.SortFunc(brokers, func(a, b kadm.BrokerDetail) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	for _, b := range brokers {
@@ -80,16 +83,11 @@ func nodeText(id int32, addr string, rack *string) string {
 }
 
 // noMetadata is the failure of all that were asked.
-func (e *Env) noMetadata(ctx context.Context, servers string) error {
-	seeds, err := e.seeds(ctx, servers)
-	if err != nil {
-		return e.complain(err)
-	}
+func (e *Env) noMetadata(seeds []string) error {
 	nodes := make([]string, len(seeds))
 	for i, seed := range seeds {
 		nodes[i] = nodeText(int32(-1-i), seed, nil)
-		e.log("WARN", "org.apache.kafka.clients.NetworkClient", fmt.Sprintf("[LegacyAdminClient clientId=admin-1] Connection to node %d (%s) "+
-			"could not be established. Node may not be available.", -1-i, nodeAddress(seed)))
+		e.warnUnavailable("LegacyAdminClient", apiVersionsClient, -1-i, seed)
 	}
 	fmt.Fprintf(e.Err, "Request METADATA failed on brokers [%s]\n", strings.Join(nodes, ", "))
 	return &exit{1}

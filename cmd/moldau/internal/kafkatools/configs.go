@@ -131,7 +131,8 @@ func (t *configTool) run(ctx context.Context, args []string) error {
 	if t.o.has("alter") && len(t.types) != len(t.names) {
 		return illegalArgument("An entity name must be specified for every entity type")
 	}
-	if _, err := t.e.seeds(ctx, t.o.str("bootstrap-server")); err != nil {
+	seeds, err := t.e.seeds(ctx, t.o.str("bootstrap-server"))
+	if err != nil {
 		return notCreated(noAdminClient)
 	}
 	var changes []kmsg.IncrementalAlterConfigsRequestResourceConfig
@@ -146,7 +147,7 @@ func (t *configTool) run(ctx context.Context, args []string) error {
 	} else if t.o.has("all") && len(t.names) > 0 || call == "" {
 		call = "describeConfigs"
 	}
-	t.cl, err = t.e.connect(ctx, connection{servers: t.o.str("bootstrap-server"), settings: settings, clientID: "adminclient-1", call: call})
+	t.cl, err = t.e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "adminclient-1", call: call})
 	if err != nil {
 		return fromBroker(err)
 	}

@@ -80,7 +80,7 @@ type cluster struct {
 
 // connection says how to connect.
 type connection struct {
-	servers  string // bootstrap.servers
+	seeds    []string // As Env.seeds reads them.
 	settings properties
 	clientID string
 	// call is the first call, which is named when no broker answers it.
@@ -94,13 +94,9 @@ func (e *Env) connect(ctx context.Context, c connection) (*cluster, error) {
 	if err := c.settings.unsupported(); err != nil {
 		return nil, err
 	}
-	seeds, err := e.seeds(ctx, c.servers)
-	if err != nil {
-		return nil, err
-	}
 	timeout := c.settings.millis("default.api.timeout.ms", apiTimeout)
 	opts := append([]kgo.Opt{
-		kgo.SeedBrokers(seeds...), kgo.ClientID(c.clientID), kgo.RetryTimeout(timeout),
+		kgo.SeedBrokers(c.seeds...), kgo.ClientID(c.clientID), kgo.RetryTimeout(timeout),
 		kgo.DialTimeout(c.settings.millis("socket.connection.setup.timeout.ms", 10*time.Second)),
 	}, c.opts...)
 	raw, err := kgo.NewClient(opts...)
@@ -111,7 +107,7 @@ func (e *Env) connect(ctx context.Context, c connection) (*cluster, error) {
 	if c.call == "" {
 		return cl, nil
 	}
-	if err := e.await(ctx, cl, c, seeds[0]); err != nil {
+	if err := e.await(ctx, cl, c); err != nil {
 		raw.Close()
 		return nil, err
 	}
@@ -119,7 +115,7 @@ func (e *Env) connect(ctx context.Context, c connection) (*cluster, error) {
 }
 
 // await returns when a broker answers.
-func (e *Env) await(ctx context.Context, cl *cluster, c connection, seed string) error {
+func (e *Env) await(ctx context.Context, cl *cluster, c connection) error {
 	ctx, cancel := context.WithTimeout(ctx, cl.timeout)
 	defer cancel()
 	for backoff := reconnectBackoff; ; backoff = min(2*backoff, reconnectAtMost) {
@@ -128,8 +124,7 @@ func (e *Env) await(ctx context.Context, cl *cluster, c connection, seed string)
 			return nil
 		}
 		if _, ok := errors.AsType[*net.OpError](err); ok {
-			e.log("WARN", "org.apache.kafka.clients.NetworkClient", fmt.Sprintf("[AdminClient clientId=%s] Connection to node -1 (%s) "+
-				"could not be established. Node may not be available.", c.clientID, nodeAddress(seed)))
+			e.warnUnavailable("AdminClient", c.clientID, -1, c.seeds[0])
 		}
 		select {
 		case <-ctx.Done():
@@ -137,6 +132,13 @@ func (e *Env) await(ctx context.Context, cl *cluster, c connection, seed string)
 		case <-time.After(backoff):
 		}
 	}
+}
+
+// warnUnavailable logs, as Kafka's client does, that nobody listens at a server of
+// bootstrap.servers: the first of them is node -1, the next -2.
+func (e *Env) warnUnavailable(client, clientID string, node int, addr string) {
+	e.log("WARN", "org.apache.kafka.clients.NetworkClient", fmt.Sprintf("[%s clientId=%s] Connection to node %d (%s) "+
+		"could not be established. Node may not be available.", client, clientID, node, nodeAddress(addr)))
 }
 
 // nodeAddress is an address as Java prints it, with what it resolves to.
@@ -158,8 +160,8 @@ func nodeAddress(addr string) string {
 // serverPattern is one of bootstrap.servers, which may have a protocol in front.
 var serverPattern = regexp.MustCompile(`^(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)`)
 
-// seeds reads bootstrap.servers. A host that does not resolve is warned about;
-// without any that does there is no client.
+// seeds reads bootstrap.servers, once for each call of a tool: a host that does not
+// resolve is warned about. Without any that does there is no client.
 func (e *Env) seeds(ctx context.Context, servers string) ([]string, error) {
 	var seeds []string
 	for server := range strings.SplitSeq(servers, ",") {

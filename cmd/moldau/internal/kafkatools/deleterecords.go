@@ -56,7 +56,8 @@ func runDeleteRecords(ctx context.Context, e *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.seeds(ctx, o.str("bootstrap-server")); err != nil {
+	seeds, err := e.seeds(ctx, o.str("bootstrap-server"))
+	if err != nil {
 		return notCreated(noAdminClient)
 	}
 	offsets, err := readDeletePlan(o.str("offset-json-file"))
@@ -65,7 +66,7 @@ func runDeleteRecords(ctx context.Context, e *Env, args []string) error {
 	}
 	fmt.Fprintln(e.Out, "Executing records delete operation")
 	fmt.Fprintln(e.Out, "Records delete operation completed:")
-	cl, err := e.connect(ctx, connection{servers: o.str("bootstrap-server"), settings: settings, clientID: "adminclient-1", call: "deleteRecords"})
+	cl, err := e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "adminclient-1", call: "deleteRecords"})
 	if err != nil {
 		return err
 	}

@@ -74,10 +74,11 @@ func printOffsets(ctx context.Context, e *Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.seeds(ctx, o.str("bootstrap-server")); err != nil {
+	seeds, err := e.seeds(ctx, o.str("bootstrap-server"))
+	if err != nil {
 		return notCreated(noAdminClient)
 	}
-	cl, err := e.connect(ctx, connection{servers: o.str("bootstrap-server"), settings: settings, clientID: "GetOffsetShell", call: "listTopics"})
+	cl, err := e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "GetOffsetShell", call: "listTopics"})
 	if err != nil {
 		return err
 	}

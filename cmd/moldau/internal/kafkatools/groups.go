@@ -192,14 +192,15 @@ func (t *groupTool) run(ctx context.Context) error {
 	if o.has("timeout") || settings["default.api.timeout.ms"] == "" {
 		settings["default.api.timeout.ms"] = strconv.FormatInt(o.num("timeout", 30000), 10)
 	}
-	if _, err := t.e.seeds(ctx, o.str("bootstrap-server")); err != nil {
+	seeds, err := t.e.seeds(ctx, o.str("bootstrap-server"))
+	if err != nil {
 		return notCreated(noAdminClient)
 	}
 	types, states, err := t.filters()
 	if err != nil {
 		return err
 	}
-	t.cl, err = t.e.connect(ctx, connection{servers: o.str("bootstrap-server"), settings: settings, clientID: "adminclient-1", call: "listGroups"})
+	t.cl, err = t.e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "adminclient-1", call: "listGroups"})
 	if err != nil {
 		if o.has("list") || o.has("all-groups") {
 			return kafkaException("java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups")

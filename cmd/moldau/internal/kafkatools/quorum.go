@@ -55,7 +55,8 @@ func describeQuorum(ctx context.Context, e *Env, p *parsed) error {
 	if err != nil {
 		return terse(e, "Properties file %s does not exist.", p.str("--command-config"))
 	}
-	if _, err := e.seeds(ctx, p.str("--bootstrap-server")); err != nil {
+	seeds, err := e.seeds(ctx, p.str("--bootstrap-server"))
+	if err != nil {
 		return notCreated(noAdminClient)
 	}
 	switch {
@@ -70,7 +71,7 @@ func describeQuorum(ctx context.Context, e *Env, p *parsed) error {
 	if p.has("--status") {
 		call = "describeCluster"
 	}
-	cl, err := e.connect(ctx, connection{servers: p.str("--bootstrap-server"), settings: settings, clientID: "adminclient-1", call: call})
+	cl, err := e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "adminclient-1", call: call})
 	if err != nil {
 		return &failure{"java.util.concurrent.ExecutionException", thrown(err).String()}
 	}

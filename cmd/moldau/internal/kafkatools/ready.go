@@ -125,7 +125,11 @@ func awaitBrokers(ctx context.Context, e *Env, servers string, settings properti
 	settings["default.api.timeout.ms"] = strconv.FormatInt(wait.Milliseconds(), 10)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	cl, err := e.connect(ctx, connection{servers: servers, settings: settings, clientID: "adminclient-1", call: "listNodes"})
+	seeds, err := e.seeds(ctx, servers)
+	var cl *cluster
+	if err == nil {
+		cl, err = e.connect(ctx, connection{seeds: seeds, settings: settings, clientID: "adminclient-1", call: "listNodes"})
+	}
 	if err != nil {
 		fmt.Fprintf(e.Err, "Kafka is not ready at %s: %v\n", servers, err)
 		return &exit{1}

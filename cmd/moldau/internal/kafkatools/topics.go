@@ -67,12 +67,11 @@ func topics(ctx context.Context, e *Env, args []string) error {
 	if err != nil {
 		return e.complain(err)
 	}
-	t := &topicTool{e: e, o: o, connection: connection{
-		servers: o.str("bootstrap-server"), settings: settings, clientID: "adminclient-1",
-	}}
-	if _, err := e.seeds(ctx, t.connection.servers); err != nil {
+	seeds, err := e.seeds(ctx, o.str("bootstrap-server"))
+	if err != nil {
 		return e.complain(notCreated(noAdminClient))
 	}
+	t := &topicTool{e: e, o: o, connection: connection{seeds: seeds, settings: settings, clientID: "adminclient-1"}}
 	if err := t.run(ctx); err != nil {
 		f := thrown(err)
 		fmt.Fprintf(e.Out, "Error while executing topic command : %s\n", f.message)
