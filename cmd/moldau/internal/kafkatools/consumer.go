@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -243,6 +244,9 @@ func (c *recordPrinter) client() ([]kgo.Opt, error) {
 	case "latest":
 	case "none":
 		reset = kgo.NoResetOffset()
+		if c.group != "" {
+			reset = kgo.NewOffset().AtCommitted()
+		}
 	default:
 		return nil, invalid("auto.offset.reset", "Invalid value `"+s["auto.offset.reset"]+"` for configuration auto.offset.reset. "+
 			"The value must be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS.>'.")
@@ -342,11 +346,38 @@ func (c *recordPrinter) print(ctx context.Context, cl *kgo.Client) error {
 			fmt.Fprintln(c.e.Err, "Unable to write to standard out, closing consumer.")
 			return nil
 		}
-		if fetches.NumRecords() == 0 && time.Since(last) >= c.timeout {
-			c.e.log("ERROR", consumerLogger, "Error processing message, terminating consumer process: ")
-			fmt.Fprintln(c.e.Err, errorsPackage+"TimeoutException")
-			return nil
+		ending := fetchFailure(fetches)
+		if ending == nil && fetches.NumRecords() == 0 && time.Since(last) >= c.timeout {
+			ending = &failure{class: errorsPackage + "TimeoutException"}
 		}
+		if ending != nil {
+			c.e.log("ERROR", consumerLogger, "Error processing message, terminating consumer process: ")
+			fmt.Fprintln(c.e.Err, ending.String())
+			return nil // The exit code does not tell, as Kafka's does not.
+		}
+	}
+	return nil
+}
+
+// fetchFailure is the first error that reading on does not mend, nil if there is none:
+// an offset out of range, say, with auto.offset.reset=none.
+func fetchFailure(fetches kgo.Fetches) *failure {
+	for _, e := range fetches.Errors() {
+		if errors.Is(e.Err, context.DeadlineExceeded) || kerr.IsRetriable(e.Err) {
+			continue // Nothing came in time, or the client tries again.
+		}
+		f := thrown(e.Err)
+		place := e.Topic
+		if e.Partition >= 0 {
+			place = topicPartition{e.Topic, e.Partition}.String()
+		}
+		if strings.Contains(f.message, "no prior committed offset") { // The client's own error has no name.
+			return &failure{
+				"org.apache.kafka.clients.consumer.NoOffsetForPartitionException",
+				"Undefined offset with no reset policy for partitions: [" + place + "]",
+			}
+		}
+		return &failure{f.class, place + ": " + f.message}
 	}
 	return nil
 }
