@@ -15,8 +15,8 @@ import (
 )
 
 var apiVersionOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
-	{name: "command-config", arity: argument, help: "A properties file for the client."},
+	bootstrapServer,
+	adminConfig,
 }
 
 // clientAPIs are the requests that Kafka 4.2's clients know, from and to: those that

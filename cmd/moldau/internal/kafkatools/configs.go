@@ -16,9 +16,9 @@ import (
 const noQuotas = "this release has no quotas and no SCRAM credentials"
 
 var configOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "bootstrap-controller", arity: argument, refused: "use --bootstrap-server"},
-	{name: "command-config", arity: argument, help: "A properties file for the admin client."},
+	adminConfig,
 	{name: "alter", help: "Change settings."},
 	{name: "describe", help: "Show settings."},
 	{name: "all", help: "With --describe: also those that are not set."},

@@ -33,7 +33,7 @@ var consumerOptions = []option{
 	{name: "max-messages", arity: argument, kind: integer, help: "End after so many records."},
 	{name: "timeout-ms", arity: argument, kind: long, help: "End when nothing came for so long."},
 	{name: "skip-message-on-error", help: "Go on when a record cannot be printed."},
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "key-deserializer", arity: argument, help: "The class that reads keys."},
 	{name: "value-deserializer", arity: argument, help: "The class that reads values."},
 	{name: "enable-systest-events", help: "Say shutdown_complete at the end."},

@@ -14,9 +14,9 @@ import (
 )
 
 var deleteRecordsOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "offset-json-file", arity: argument, help: "Required: up to where, as {\"partitions\": [{\"topic\": \"t\", \"partition\": 0, \"offset\": 1}], \"version\": 1}."},
-	{name: "command-config", arity: argument, help: "A properties file for the admin client."},
+	adminConfig,
 }
 
 // deletePlan is the content of --offset-json-file.

@@ -15,12 +15,12 @@ import (
 )
 
 var getOffsetsOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "topic-partitions", arity: argument, help: "Which partitions, as TOPIC:PARTITION[,...]; the topic a regular expression, the partition N, N-, -N or N-M."},
 	{name: "topic", arity: argument, help: "The topic, a regular expression; default: all."},
 	{name: "partitions", arity: argument, help: "The partitions by number, by commas; default: all."},
 	{name: "time", arity: argument, help: "Which offset: latest (-1), earliest (-2), max-timestamp (-3), earliest-local (-4), latest-tiered (-5), or the first not before a timestamp."},
-	{name: "command-config", arity: argument, help: "A properties file for the admin client."},
+	adminConfig,
 	{name: "exclude-internal-topics", help: "Leave out Kafka's own topics."},
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 var groupOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "group", arity: argument, help: "The group; may be repeated."},
 	{name: "topic", arity: argument, help: "TOPIC or TOPIC:PARTITION[,...]; may be repeated."},
 	{name: "all-topics", help: "With --reset-offsets: all that the group has committed."},
@@ -24,7 +24,7 @@ var groupOptions = []option{
 	{name: "all-groups", help: "All groups."},
 	{name: "delete", help: "Delete groups that have no members."},
 	{name: "timeout", arity: argument, kind: long, help: "How long a request may take, in ms."},
-	{name: "command-config", arity: argument, help: "A properties file for the admin client."},
+	adminConfig,
 	{name: "reset-offsets", help: "Move a group that has no members."},
 	{name: "delete-offsets", help: "Delete what a group has committed for topics."},
 	{name: "dry-run", help: "With --reset-offsets: only show, which is the default."},
@@ -122,7 +122,7 @@ func (t *groupTool) rules(args []string) error {
 	switch {
 	case o.has("describe") && !grouped:
 		return e.usage(groupOptions, "Option [describe] takes one of these options: [group], [all-groups]")
-	case o.has("describe") && countOf(o, "members", "offsets", "state") > 1:
+	case o.has("describe") && o.countOf("members", "offsets", "state") > 1:
 		return e.usage(groupOptions, "Option [describe] takes at most one of these options: [members], [offsets], [state]")
 	case o.has("describe") && o.str("state") != "":
 		return e.usage(groupOptions, "Option [describe] does not take a value for [state]")
@@ -136,20 +136,10 @@ func (t *groupTool) rules(args []string) error {
 	if err := t.resetRules(); err != nil {
 		return err
 	}
-	if countOf(o, groupActions...) != 1 {
+	if o.countOf(groupActions...) != 1 {
 		return e.usage(groupOptions, "Command must include exactly one action: --%s", strings.Join(groupActions, ", --"))
 	}
 	return nil
-}
-
-func countOf(o *options, names ...string) int {
-	n := 0
-	for _, name := range names {
-		if o.has(name) {
-			n++
-		}
-	}
-	return n
 }
 
 func (t *groupTool) resetRules() error {

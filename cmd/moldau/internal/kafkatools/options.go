@@ -55,6 +55,12 @@ var defaultOptions = []option{
 	{name: "version", help: "Print the version of Kafka whose tools these stand for."},
 }
 
+// The options of most tools that talk to a cluster.
+var (
+	bootstrapServer = option{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."}
+	adminConfig     = option{name: "command-config", arity: argument, help: "A properties file for the admin client."}
+)
+
 // optionError is a command line that joptsimple refuses. Its class is that of
 // joptsimple's exception.
 func optionError(class, format string, args ...any) error {
@@ -265,6 +271,17 @@ func (e *Env) require(o *options, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// countOf is how many of these options were given.
+func (o *options) countOf(names ...string) int {
+	n := 0
+	for _, name := range names {
+		if o.has(name) {
+			n++
+		}
+	}
+	return n
 }
 
 // exclude wants none of the others beside an option.

@@ -18,7 +18,7 @@ import (
 
 var producerOptions = []option{
 	{name: "topic", arity: argument, help: "Required: the topic to write to."},
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
+	bootstrapServer,
 	{name: "sync", help: "Wait for each record before the next."},
 	{name: "compression-codec", arity: optional, help: "none, gzip, snappy, lz4 or zstd; gzip if none is named."},
 	{name: "batch-size", arity: argument, kind: integer, help: "Bytes of a batch at most (batch.size)."},

@@ -24,8 +24,8 @@ var topicReports = []string{
 }
 
 var topicOptions = []option{
-	{name: "bootstrap-server", arity: argument, help: "Required: brokers to ask first, HOST:PORT[,...]."},
-	{name: "command-config", arity: argument, help: "A properties file for the admin client."},
+	bootstrapServer,
+	adminConfig,
 	{name: "list", help: "List topics."},
 	{name: "create", help: "Create a topic."},
 	{name: "delete", help: "Delete topics."},
@@ -100,13 +100,7 @@ func topicArgs(e *Env, args []string) (*options, error) {
 	if err := e.helpOrVersion(o, args, "This tool helps to create, delete, describe, or change a topic."); err != nil {
 		return nil, err
 	}
-	actions := 0
-	for _, a := range topicActions {
-		if o.has(a) {
-			actions++
-		}
-	}
-	if actions != 1 {
+	if o.countOf(topicActions...) != 1 {
 		return nil, e.usage(topicOptions, "Command must include exactly one action: --list, --describe, --create, --alter or --delete")
 	}
 	if o.has("delete-config") {
@@ -147,36 +141,28 @@ func topicRules(e *Env, o *options) error {
 	without := func(actions ...string) []string {
 		return slices.DeleteFunc(slices.Clone(topicActions), func(a string) bool { return slices.Contains(actions, a) })
 	}
-	rules := []struct {
+	type exclusion struct {
 		option string
 		others []string
-	}{
+	}
+	rules := []exclusion{
 		{"config", without("alter", "create")},
 		{"partitions", without("alter", "create")},
 		{"replication-factor", without("create")},
 		{"replica-assignment", without("alter", "create")},
 	}
 	if o.has("create") {
-		rules = append(rules, struct {
-			option string
-			others []string
-		}{"replica-assignment", []string{"partitions", "replication-factor"}})
+		rules = append(rules, exclusion{"replica-assignment", []string{"partitions", "replication-factor"}})
 	}
 	for _, report := range topicReports {
-		rules = append(rules, struct {
-			option string
-			others []string
-		}{report, append(without("describe"), "topics-with-overrides")})
+		rules = append(rules, exclusion{report, append(without("describe"), "topics-with-overrides")})
 	}
-	rules = append(rules, []struct {
-		option string
-		others []string
-	}{
-		{"topics-with-overrides", append(without("describe"), topicReports...)},
-		{"if-exists", without("alter", "delete", "describe")},
-		{"if-not-exists", without("create")},
-		{"exclude-internal", without("list", "describe")},
-	}...)
+	rules = append(rules,
+		exclusion{"topics-with-overrides", append(without("describe"), topicReports...)},
+		exclusion{"if-exists", without("alter", "delete", "describe")},
+		exclusion{"if-not-exists", without("create")},
+		exclusion{"exclude-internal", without("list", "describe")},
+	)
 	for _, r := range rules {
 		if err := e.exclude(o, r.option, r.others...); err != nil {
 			return err
