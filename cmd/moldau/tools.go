@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 // of Kafka's tools.
 func toolCommand() *cobra.Command {
 	names := kafkatools.Names()
-	slices.Sort(names)
 	return &cobra.Command{
 		Use:   "tool NAME [FLAGS]",
 		Short: "Run one of Kafka's command-line tools, e.g. kafka-topics",

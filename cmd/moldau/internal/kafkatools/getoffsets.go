@@ -1,6 +1,7 @@
 package kafkatools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,6 +248,11 @@ func (c *cluster) offsetsAt(ctx context.Context, partitions []topicPartition, at
 type topicPartition struct {
 	Topic     string
 	Partition int32
+}
+
+// compare orders by topic, and by number.
+func (p topicPartition) compare(q topicPartition) int {
+	return cmp.Or(strings.Compare(p.Topic, q.Topic), cmp.Compare(p.Partition, q.Partition))
 }
 
 // String is its name as Kafka writes it.

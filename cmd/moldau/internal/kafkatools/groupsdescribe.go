@@ -313,9 +313,7 @@ func (t *groupTool) offsetRows(ctx context.Context, g groupInfo) ([]offsetRow, e
 	}
 	var rows []offsetRow
 	add := func(partitions []topicPartition, id, host, client string) {
-		slices.SortFunc(partitions, func(a, b topicPartition) int {
-			return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-		})
+		slices.SortFunc(partitions, topicPartition.compare)
 		for _, p := range partitions {
 			delete(free, p)
 			r := offsetRow{p: p, id: id, host: host, client: client}

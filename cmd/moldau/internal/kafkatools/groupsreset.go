@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -122,17 +123,7 @@ func (t *groupTool) commit(ctx context.Context, m movement) error {
 // sortedPartitions are the partitions of a movement. Kafka's tool leaves them in the
 // order of a hash map.
 func sortedPartitions(m map[topicPartition]int64) []topicPartition {
-	out := make([]topicPartition, 0, len(m))
-	for p := range m {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b topicPartition) int {
-		if c := strings.Compare(a.Topic, b.Topic); c != 0 {
-			return c
-		}
-		return int(a.Partition - b.Partition)
-	})
-	return out
+	return slices.SortedFunc(maps.Keys(m), topicPartition.compare)
 }
 
 func (t *groupTool) printMoves(moves []movement) {
@@ -263,11 +254,7 @@ func (t *groupTool) checkPartitions(ctx context.Context, partitions []topicParti
 	for _, p := range partitions {
 		names[p.Topic] = true
 	}
-	var list []string
-	for name := range names {
-		list = append(list, name)
-	}
-	topics, err := t.cl.ListTopicsWithInternal(ctx, list...)
+	topics, err := t.cl.ListTopicsWithInternal(ctx, slices.Collect(maps.Keys(names))...)
 	if err != nil {
 		return err
 	}
@@ -372,9 +359,7 @@ func (t *groupTool) current(ctx context.Context, partitions []topicPartition, co
 		}
 	}
 	ends, err := t.places(ctx, without, latest)
-	for p, at := range ends {
-		out[p] = at
-	}
+	maps.Copy(out, ends)
 	return out, err
 }
 

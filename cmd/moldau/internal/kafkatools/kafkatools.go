@@ -19,7 +19,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,14 +60,8 @@ var tools = map[string]tool{
 	"zookeeper-server-stop":     zooKeeperStop,
 }
 
-// Names are the tools that there are.
-func Names() []string {
-	names := make([]string, 0, len(tools))
-	for name := range tools {
-		names = append(names, name)
-	}
-	return names
-}
+// Names are the tools that there are, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(tools)) }
 
 // Name is the tool that a program of this path or name is, empty if it is none:
 // kafka-topics, kafka-topics.sh and /opt/kafka/bin/kafka-topics.sh are the same.

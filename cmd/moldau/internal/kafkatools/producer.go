@@ -73,7 +73,7 @@ func consoleProducer(ctx context.Context, e *Env, args []string) error {
 		return e.javaTrace(err)
 	}
 	defer cl.Close()
-	p := &lineProducer{e: e, cl: cl, topic: o.str("topic"), sync: o.has("sync"), seed: seeds[0], block: settings.millis("max.block.ms", time.Minute)}
+	p := &lineProducer{e: e, cl: cl, topic: o.str("topic"), sync: o.has("sync"), block: settings.millis("max.block.ms", time.Minute)}
 	err = p.run(ctx, reader)
 	// What was read before an error goes out nevertheless, as from Kafka's producer
 	// when the process ends.
@@ -255,7 +255,6 @@ type lineProducer struct {
 	cl    *kgo.Client
 	topic string
 	sync  bool
-	seed  string
 	block time.Duration
 	mu    sync.Mutex // Held over one log line.
 }
