@@ -113,7 +113,7 @@ func (f *serveFlags) config() (broker.Config, error) {
 	case f.fromEnvironment:
 		err = f.environment(&cfg)
 	case f.configFile != "":
-		cfg.Settings, err = readSettings(f.configFile)
+		cfg.Settings, err = environment.ReadFile(f.configFile)
 	}
 	if err != nil {
 		return cfg, err
@@ -150,14 +150,6 @@ func (f *serveFlags) environment(cfg *broker.Config) error {
 	}
 	f.warnings = start.Warnings
 	return nil
-}
-
-func readSettings(path string) (map[string]string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("the settings file cannot be read: %w", err)
-	}
-	return config.ParseProperties(path, text)
 }
 
 // writeSettings writes a server.properties. The file is kept and its text

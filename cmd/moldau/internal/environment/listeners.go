@@ -14,7 +14,7 @@ func addListeners(settings map[string]string) {
 		return
 	}
 	if told := settings["advertised.listeners"]; told != "" {
-		settings["listeners"] = everyInterface(told)
+		settings["listeners"] = EveryInterface(told)
 		return
 	}
 	settings["listeners"] = "PLAINTEXT://:" + cmp.Or(settings["port"], "9092")
@@ -23,8 +23,8 @@ func addListeners(settings map[string]string) {
 // hostPart is the host of NAME://HOST:PORT, an IPv6 address with its brackets.
 var hostPart = regexp.MustCompile(`://(\[[^\]]*\]|[^:,]*):`)
 
-// everyInterface puts 0.0.0.0 in place of each host.
-func everyInterface(listeners string) string {
+// EveryInterface puts 0.0.0.0 in place of each host of a list of listeners.
+func EveryInterface(listeners string) string {
 	return hostPart.ReplaceAllString(listeners, "://0.0.0.0:")
 }
 

@@ -50,11 +50,11 @@ func OfContainer(base string) (Source, error) {
 	}
 	if base != "" {
 		var err error
-		src.File, err = readFile(base)
+		src.File, err = ReadFile(base)
 		return src, err
 	}
 	for _, path := range []string{bitnamiFile, apacheFile} {
-		settings, err := readFile(path)
+		settings, err := ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -64,7 +64,8 @@ func OfContainer(base string) (Source, error) {
 	return src, nil
 }
 
-func readFile(path string) (map[string]string, error) {
+// ReadFile reads the settings of a server.properties.
+func ReadFile(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the settings file cannot be read: %w", err)

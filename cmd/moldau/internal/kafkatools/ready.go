@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/environment"
 )
 
 // netcat is nc, of which only the question is known whether a port is open: nc -z
@@ -151,9 +152,6 @@ func awaitBrokers(ctx context.Context, e *Env, servers string, settings properti
 	}
 }
 
-// hostPart is the host of a listener.
-var hostPart = regexp.MustCompile(`://[^:]*:`)
-
 // ub is Confluent's container utility of that name: what its start scripts ask of
 // it, but for templates.
 func ub(ctx context.Context, e *Env, args []string) error {
@@ -184,7 +182,7 @@ func ub(ctx context.Context, e *Env, args []string) error {
 		if len(rest) != 1 || rest[0] == "" {
 			return terse(e, "ub listeners needs the advertised listeners")
 		}
-		fmt.Fprintln(e.Out, hostPart.ReplaceAllString(rest[0], "://0.0.0.0:"))
+		fmt.Fprintln(e.Out, environment.EveryInterface(rest[0]))
 		return nil
 	}
 	return terse(e, "ub: %s is not supported by moldau's tools", args[0])
