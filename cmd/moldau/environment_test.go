@@ -32,6 +32,13 @@ func TestEnvironmentCommand(t *testing.T) {
 	if text, err := os.ReadFile(written); err != nil || string(text) != want {
 		t.Errorf("wrote %q (%v), want %q", text, err, want)
 	}
+	t.Setenv("KAFKA_LOG4J_ROOT_LOGLEVEL", "ERROR")
+	for given, want := range map[bool]string{false: "error", true: "debug"} {
+		f := serveFlags{configFile: file, fromEnvironment: true, logLevel: "debug", levelGiven: given}
+		if _, err := f.config(); err != nil || f.logLevel != want || f.rootLevel == given {
+			t.Errorf("--log-level given is %t: level %s (%v), want %s", given, f.logLevel, err, want)
+		}
+	}
 	t.Setenv("KAFKA_CLIENT_USERS", "alice")
 	for _, command := range []string{"environment", "serve --from-environment"} {
 		_, errs, code := execute(t, "", append(strings.Fields(command), "--config", file)...)

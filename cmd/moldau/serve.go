@@ -27,6 +27,7 @@ type serveFlags struct {
 	set             []string
 	portFile        string
 	logLevel        string
+	levelGiven      bool // And not the default.
 
 	warnings  []string // About the environment, for the log.
 	rootLevel bool     // The level is one that the environment set for the root.
@@ -48,7 +49,10 @@ func serveCommand() *cobra.Command {
 			"a server.properties mounted where those images look for one, or over --config.\n" +
 			"`moldau environment` prints the settings that come of it.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.levelGiven = cmd.Flags().Changed("log-level")
+			return serve(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.configFile, "config", "", "a Kafka server.properties `file`")
@@ -145,7 +149,7 @@ func (f *serveFlags) environment(cfg *broker.Config) error {
 	cfg.Settings, cfg.Topics = start.Settings, start.Topics
 	// As in the images, the variable formats an empty directory and no more.
 	cfg.ClusterID, cfg.KeepClusterID = start.ClusterID, true
-	if start.LogLevel != "" {
+	if start.LogLevel != "" && !f.levelGiven {
 		f.logLevel, f.rootLevel = start.LogLevel, true
 	}
 	f.warnings = start.Warnings
