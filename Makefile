@@ -47,6 +47,9 @@ fuzz: ## every fuzz test for FUZZTIME (10s) each
 processes: ## the built binary as processes: real clients, kill -9, restarts
 	cd integration && $(GO) test -count=1 ./...
 
+# image/build has the version from its environment, whoever calls it.
+image integration: export VERSION := $(VERSION)
+
 .PHONY: image
 image: ## the container image, moldau:dev, and moldau:dev-scratch without a shell; needs an engine
 	image/build
