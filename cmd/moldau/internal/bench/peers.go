@@ -22,7 +22,6 @@ type peer struct {
 	name string
 	addr string
 	argv []string // Starts it; run again, it starts again on the same data.
-	env  []string // Beside this process's own.
 	log  string   // The file that its output goes to.
 	data string   // Where it keeps its logs, empty if it keeps none.
 
@@ -54,7 +53,6 @@ func (p *peer) launch() error {
 	defer func() { _ = out.Close() }() // The process has its own handle.
 	// The context is not the command's: a broker is asked to stop, not killed.
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // See above.
-	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	p.began = time.Now()
 	if err := cmd.Start(); err != nil {
