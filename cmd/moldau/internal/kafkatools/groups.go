@@ -103,12 +103,24 @@ func (t *groupTool) validateRegex() {
 // rules are in the order in which Kafka's tool looks.
 func (t *groupTool) rules(args []string) error {
 	e, o := t.e, t.o
-	for name, with := range map[string][]string{
-		"members": {"describe"}, "verbose": {"describe"}, "offsets": {"describe"}, "state": {"describe", "list"}, "type": {"list"},
+	var unavailable []string
+	for _, r := range []struct {
+		name string
+		with []string // One of these has to be there, too.
+	}{
+		{"members", []string{"describe"}},
+		{"offsets", []string{"describe"}},
+		{"state", []string{"describe", "list"}},
+		{"verbose", []string{"describe"}},
+		{"type", []string{"list"}},
 	} {
-		if o.has(name) && !slices.ContainsFunc(with, o.has) && !o.has("help") && !o.has("version") {
-			return optionError("UnavailableOptionException", "Option(s) [%s] are unavailable given other options on the command line", name)
+		if o.has(r.name) && o.countOf(r.with...) == 0 {
+			unavailable = append(unavailable, r.name)
 		}
+	}
+	if len(unavailable) > 0 && !o.has("help") && !o.has("version") {
+		return optionError("UnavailableOptionException", "Option(s) [%s] are unavailable given other options on the command line",
+			strings.Join(unavailable, ", "))
 	}
 	if err := e.helpOrVersion(o, args, "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset consumer group offsets."); err != nil {
 		return err
