@@ -175,7 +175,7 @@ type call struct {
 }
 
 // parse reads the line as a shell would: words, of which those in single quotes stay
-// whole, $B and $SHORT, and in front of a pipe printf with its escapes.
+// whole, variables ($B is the broker), and in front of a pipe printf with its escapes.
 func (l toolLine) parse(addr, dir string) call {
 	c := call{dir: dir}
 	text := l.text
@@ -199,21 +199,6 @@ func (l toolLine) parse(addr, dir string) call {
 	return c
 }
 
-// withoutLost leaves out what clients of other lines log of a broker that is gone:
-// Apache's tools run in one JVM, and one that was interrupted leaves its client.
-func withoutLost(stderr string, c call) string {
-	var kept strings.Builder
-	for line := range strings.Lines(stderr) {
-		addr := lostBroker.FindStringSubmatch(line)
-		if addr == nil || strings.Contains(strings.Join(c.args, " "), addr[1]) {
-			kept.WriteString(line)
-		}
-	}
-	return kept.String()
-}
-
-var lostBroker = regexp.MustCompile(`WARN .*Connection to node -\d+ \(.*/(\S+)\) could not be established`)
-
 // outcome is what is compared of a call.
 func (l toolLine) outcome(c call, addr, stdout, stderr string, code int) string {
 	clean := func(s string) string { return normalizeTool(s, addr, c.dir) }
@@ -223,7 +208,7 @@ func (l toolLine) outcome(c call, addr, stdout, stderr string, code int) string 
 	}
 	first := ""
 	if !l.ownStderr {
-		first, _, _ = strings.Cut(clean(withoutLost(stderr, c)), "\n")
+		first, _, _ = strings.Cut(clean(stderr), "\n")
 	}
 	return fmt.Sprintf("%s\nexit %d\nstderr %s", strings.Join(out, "\n"), code, first)
 }

@@ -15,11 +15,17 @@ import org.apache.kafka.common.utils.Exit;
  * Writes out, err and code into the folder, then a line to standard output.
  */
 public class ToolRunner {
-    /** A stream whose target changes from call to call; log4j keeps the stream. */
+    /**
+     * A stream that goes to the call whose thread writes, or a thread that it started;
+     * log4j keeps the stream. A tool that ends by Exit inside a try never closes its
+     * client there, which then logs of its broker while other calls run.
+     */
     static final class Switch extends OutputStream {
-        volatile OutputStream to = OutputStream.nullOutputStream();
-        @Override public void write(int b) throws IOException { to.write(b); }
-        @Override public void write(byte[] b, int off, int len) throws IOException { to.write(b, off, len); }
+        final ThreadLocal<OutputStream> to = new InheritableThreadLocal<>() {
+            @Override protected OutputStream initialValue() { return OutputStream.nullOutputStream(); }
+        };
+        @Override public void write(int b) throws IOException { to.get().write(b); }
+        @Override public void write(byte[] b, int off, int len) throws IOException { to.get().write(b, off, len); }
     }
 
     static volatile CompletableFuture<Integer> ended;
@@ -50,8 +56,8 @@ public class ToolRunner {
             String[] fields = line.split("\u0001", -1);
             Path dir = Path.of(fields[0]);
             ByteArrayOutputStream o = new ByteArrayOutputStream(), e = new ByteArrayOutputStream();
-            out.to = o;
-            err.to = e;
+            out.to.set(o);
+            err.to.set(e);
             System.setIn(new FileInputStream(fields[2]));
             ended = new CompletableFuture<>();
             CompletableFuture<Integer> mine = ended;
@@ -67,7 +73,6 @@ public class ToolRunner {
             for (Runnable hook : hooks)
                 hook.run();
             hooks.clear();
-            out.to = err.to = OutputStream.nullOutputStream();
             Files.write(dir.resolve("out"), o.toByteArray());
             Files.write(dir.resolve("err"), e.toByteArray());
             Files.writeString(dir.resolve("code"), Integer.toString(code));
