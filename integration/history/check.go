@@ -42,16 +42,20 @@ type checker struct {
 	found  []Anomaly
 	ops    []*Op               // By process, then in their order.
 	writer map[string]*Op      // Of a value.
+	read   map[string]Record   // What a client polled, by its value.
 	final  map[string]struct{} // The values there at the end.
 }
 
 func newChecker(h *History) *checker {
-	c := &checker{History: h, writer: make(map[string]*Op), final: make(map[string]struct{})}
+	c := &checker{History: h, writer: make(map[string]*Op), read: make(map[string]Record), final: make(map[string]struct{})}
 	for n := range h.Ops {
 		op := &h.Ops[n]
 		c.ops = append(c.ops, op)
 		for _, r := range op.Sends {
 			c.writer[r.Value] = op
+		}
+		for _, r := range op.Polls {
+			c.read[r.Value] = r
 		}
 	}
 	slices.SortStableFunc(c.ops, func(a, b *Op) int {
@@ -130,7 +134,7 @@ func (c *checker) reads() {
 
 // writes: what was committed is there at the end (lost-write where something
 // behind it is, unseen otherwise), and all or nothing of a transaction whose end
-// is not known (torn).
+// is not known (torn). Who reads of such a transaction shows that it was committed.
 func (c *checker) writes() {
 	last := make(map[Partition]int64)
 	for p, records := range c.Final {
@@ -145,14 +149,19 @@ func (c *checker) writes() {
 				there++
 				continue
 			}
+			how := "acknowledged"
 			if op.Outcome != Committed {
-				continue
+				read, ok := c.read[r.Value]
+				if !ok || op.Outcome == Aborted { // G1a, if it was read.
+					continue
+				}
+				how, r = "read", read // Who sent it may not know its offset.
 			}
 			name := "unseen"
 			if r.Offset < last[r.Partition] {
 				name = "lost-write"
 			}
-			c.add(name, "%s was acknowledged at offset %d of %s, and is not there at the end", r.Value, r.Offset, r.Partition)
+			c.add(name, "%s was %s at offset %d of %s, and is not there at the end", r.Value, how, r.Offset, r.Partition)
 		}
 		if op.Outcome == Unknown && there != 0 && there != len(op.Sends) {
 			c.add("torn", "%d of the %d records are there of the transaction of %s", there, len(op.Sends), op.Sends[0].Value)
@@ -284,7 +293,8 @@ func (c *checker) marks() {
 	}
 }
 
-// commits: a group's committed offset does not move back, for nobody has reset it.
+// commits: a group's committed offset does not move back or go away, for nobody has
+// reset it.
 func (c *checker) commits() {
 	type key struct {
 		group     string
@@ -293,8 +303,8 @@ func (c *checker) commits() {
 	last := make(map[key]int64)
 	for _, commit := range c.Commits {
 		k := key{commit.Group, commit.Partition}
-		if commit.Offset < last[k] {
-			c.add("committed-offset-falls", "group %s, %s: %d after %d", commit.Group, commit.Partition, commit.Offset, last[k])
+		if before, ok := last[k]; ok && commit.Offset < before {
+			c.add("committed-offset-falls", "group %s, %s: %d after %d", commit.Group, commit.Partition, commit.Offset, before)
 		}
 		last[k] = commit.Offset
 	}

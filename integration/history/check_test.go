@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func run() *History {
 			{Process: 3, Begin: 60, End: 65, Outcome: Committed, Moved: true, Polls: []Record{at(1, "a2"), at(5, "c1")}},
 		},
 		Marks:     []Mark{{in, 0, 2}, {in, 3, 4}, {in, 8, 8}, {out, 6, 6}},
-		Commits:   []Commit{{"g", in, 3}, {"g", in, 8}},
+		Commits:   []Commit{{"g", in, -1}, {"g", in, 3}, {"g", in, 8}},
 		Processed: []Processing{{"g", []Partition{in}, []Partition{out}}},
 		Final: map[Partition][]Record{
 			in:  {at(0, "a1"), at(1, "a2"), at(5, "c1"), at(6, "c2")},
@@ -45,7 +46,8 @@ func TestCorrectHistory(t *testing.T) {
 	}
 }
 
-// TestAnomalies breaks the correct history in one way each.
+// TestAnomalies breaks the correct history in one way each. What follows a comma tells
+// two ways to the same anomaly apart.
 func TestAnomalies(t *testing.T) {
 	for name, corrupt := range map[string]func(*History){
 		"inconsistent-offsets":   func(h *History) { h.Ops[5].Polls[0].Value = "a2" },
@@ -55,6 +57,7 @@ func TestAnomalies(t *testing.T) {
 		"precommitted-read":      func(h *History) { h.Ops[3].Polls = append(h.Ops[3].Polls, h.Ops[3].Sends[0]) },
 		"lost-write":             func(h *History) { h.Final["in-0"] = slices.Delete(h.Final["in-0"], 1, 2) },
 		"unseen":                 func(h *History) { h.Final["out-0"] = h.Final["out-0"][:3] },
+		"unseen, though read":    func(h *History) { h.Final["in-0"] = h.Final["in-0"][:2] },
 		"torn":                   func(h *History) { h.Final["in-0"] = h.Final["in-0"][:3] },
 		"int-nonmonotonic-poll":  func(h *History) { slices.Reverse(h.Ops[6].Polls) },
 		"nonmonotonic-poll":      func(h *History) { h.Ops[6].Polls = h.Ops[5].Polls },
@@ -70,12 +73,16 @@ func TestAnomalies(t *testing.T) {
 		"high-watermark-falls":   func(h *History) { h.Marks[0].High = 5 },
 		"stable-offset-falls":    func(h *History) { h.Marks[0].Stable = 4 },
 		"stable-above-high":      func(h *History) { h.Marks[1].Stable = 5 },
-		"committed-offset-falls": func(h *History) { slices.Reverse(h.Commits) },
+		"committed-offset-falls": func(h *History) { h.Commits[2].Offset = 2 },
+		"committed-offset-falls, to none": func(h *History) {
+			h.Commits = append(h.Commits, Commit{"g", "in-0", -1})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := run()
 			corrupt(h)
 			found := Check(h)
+			name, _, _ := strings.Cut(name, ",")
 			if !slices.ContainsFunc(found, func(a Anomaly) bool { return a.Name == name }) {
 				t.Errorf("not found, but %v", found)
 			}

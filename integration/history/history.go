@@ -55,7 +55,7 @@ type Mark struct {
 type Commit struct {
 	Group     string
 	Partition Partition
-	Offset    int64
+	Offset    int64 // -1: none.
 }
 
 // Processing names a group that derives one record for each record of some
