@@ -36,16 +36,28 @@ func (r *historyRun) random(kind, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(*historySeed, uint64(kind*100+n+1)))
 }
 
-// client returns a new client and its number as a process, or nil when the run is
-// over.
-func (r *historyRun) client(opts ...kgo.Opt) (*kgo.Client, int) {
-	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(r.addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.RetryTimeout(10*time.Second), kgo.RecordDeliveryTimeout(10*time.Second))...)
-	if err != nil {
-		r.t.Error(err)
-		return nil, 0
+// options are what every client of the run has, and more.
+func (r *historyRun) options(more ...kgo.Opt) []kgo.Opt {
+	return append([]kgo.Opt{
+		kgo.SeedBrokers(r.addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.RetryTimeout(10 * time.Second), kgo.RecordDeliveryTimeout(10 * time.Second),
+	}, more...)
+}
+
+// nextProcess returns the number of a new client as a process.
+func (r *historyRun) nextProcess() int { return int(r.processes.Add(1)) }
+
+// clients gives work one new client after the other, until the run is over.
+func (r *historyRun) clients(ctx context.Context, work func(cl *kgo.Client, process int), opts ...kgo.Opt) {
+	for ctx.Err() == nil {
+		cl, err := kgo.NewClient(r.options(opts...)...)
+		if err != nil { // Its options are wrong, and the next one's would be.
+			r.t.Error(err)
+			return
+		}
+		work(cl, r.nextProcess())
+		cl.Close()
 	}
-	return cl, int(r.processes.Add(1))
 }
 
 // pause waits between two operations; false: the run is over.
@@ -91,31 +103,29 @@ func sent(results kgo.ProduceResults) []history.Record {
 // polled is what a client received.
 func polled(fetches kgo.Fetches) []history.Record {
 	var list []history.Record
-	fetches.EachRecord(func(rec *kgo.Record) {
-		list = append(list, history.Record{
-			Partition: partitionOf(rec.Topic, rec.Partition), Offset: rec.Offset, Value: string(rec.Value),
-		})
-	})
+	fetches.EachRecord(func(rec *kgo.Record) { list = append(list, received(rec)) })
 	return list
+}
+
+func received(rec *kgo.Record) history.Record {
+	return history.Record{Partition: partitionOf(rec.Topic, rec.Partition), Offset: rec.Offset, Value: string(rec.Value)}
 }
 
 // writeTransactions writes transactions of one to eight records, and aborts every
 // fifth.
 func (r *historyRun) writeTransactions(ctx context.Context, n int) {
 	random := r.random(0, n)
-	for ctx.Err() == nil {
-		cl, process := r.client(kgo.TransactionalID(fmt.Sprint("writer-", n)), kgo.TransactionTimeout(historyTransactionTimeout))
-		for cl != nil && pause(ctx) {
+	r.clients(ctx, func(cl *kgo.Client, process int) {
+		for pause(ctx) {
 			op := history.Op{Process: process, Begin: r.now(), Outcome: history.Aborted}
 			err := r.transact(cl, &op, r.records(random, 1+random.IntN(8)), random.IntN(5) != 0)
 			op.End = r.now()
 			r.history.Add(op)
 			if err != nil {
-				break
+				return
 			}
 		}
-		cl.Close()
-	}
+	}, kgo.TransactionalID(fmt.Sprint("writer-", n)), kgo.TransactionTimeout(historyTransactionTimeout))
 }
 
 // transact writes one transaction. After an error the client is of no use any more.
@@ -141,9 +151,8 @@ func (r *historyRun) transact(cl *kgo.Client, op *history.Op, records []*kgo.Rec
 // writePlain sends records without transactions, one at a time.
 func (r *historyRun) writePlain(ctx context.Context) {
 	random := r.random(1, 0)
-	for ctx.Err() == nil {
-		cl, process := r.client()
-		for cl != nil && pause(ctx) {
+	r.clients(ctx, func(cl *kgo.Client, process int) {
+		for pause(ctx) {
 			op := history.Op{Process: process, Begin: r.now(), Outcome: history.Committed}
 			results := cl.ProduceSync(r.t.Context(), r.records(random, 1)...)
 			op.Sends, op.End = sent(results), r.now()
@@ -152,30 +161,40 @@ func (r *historyRun) writePlain(ctx context.Context) {
 			}
 			r.history.Add(op)
 			if op.Outcome != history.Committed {
-				break
+				return
 			}
 		}
-		cl.Close()
-	}
+	})
 }
 
 // read polls committed records of all topics, from the beginning on, and begins
 // anew now and then.
 func (r *historyRun) read(ctx context.Context, n int) {
 	random := r.random(2, n)
-	topics := []string{historyIn}
-	for _, g := range r.groups {
-		topics = append(topics, g.out)
-	}
-	for ctx.Err() == nil {
-		cl, process := r.client(kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()))
-		for cl != nil && pause(ctx) && random.IntN(300) != 0 {
+	r.clients(ctx, func(cl *kgo.Client, process int) {
+		for pause(ctx) && random.IntN(300) != 0 {
 			op := history.Op{Process: process, Begin: r.now(), Outcome: history.Committed}
 			op.Polls, op.End = polled(cl.PollFetches(ctx)), r.now()
 			r.history.Add(op)
 		}
-		cl.Close()
+	}, r.committed()...)
+}
+
+// topics are all of the run.
+func (r *historyRun) topics() []string {
+	topics := []string{historyIn}
+	for _, g := range r.groups {
+		topics = append(topics, g.out)
+	}
+	return topics
+}
+
+// committed has a client read the committed records of all topics, from the beginning
+// on.
+func (r *historyRun) committed() []kgo.Opt {
+	return []kgo.Opt{
+		kgo.ConsumeTopics(r.topics()...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 	}
 }
 
@@ -183,38 +202,46 @@ func (r *historyRun) read(ctx context.Context, n int) {
 // group's offsets, aborts every tenth, and leaves and comes back now and then.
 func (r *historyRun) process(ctx context.Context, g historyGroup, n int) {
 	random := r.random(3, n)
+	var moved atomic.Bool
+	move := func(context.Context, *kgo.Client, map[string][]int32) { moved.Store(true) }
+	opts := r.options(
+		kgo.TransactionalID(fmt.Sprintf("%s-%d", g.name, n)), kgo.TransactionTimeout(historyTransactionTimeout),
+		kgo.ConsumerGroup(g.name), kgo.ConsumeTopics(historyIn), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+		kgo.SessionTimeout(historySession), kgo.HeartbeatInterval(historySession/4),
+		kgo.OnPartitionsAssigned(move), kgo.OnPartitionsRevoked(move), kgo.OnPartitionsLost(move),
+	)
 	for ctx.Err() == nil {
-		var moved atomic.Bool
-		move := func(context.Context, *kgo.Client, map[string][]int32) { moved.Store(true) }
-		session, err := kgo.NewGroupTransactSession(append(g.options, kgo.SeedBrokers(r.addr),
-			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RetryTimeout(10*time.Second), kgo.RecordDeliveryTimeout(10*time.Second),
-			kgo.TransactionalID(fmt.Sprintf("%s-%d", g.name, n)), kgo.TransactionTimeout(historyTransactionTimeout),
-			kgo.ConsumerGroup(g.name), kgo.ConsumeTopics(historyIn), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.SessionTimeout(historySession), kgo.HeartbeatInterval(historySession/4), kgo.RequireStableFetchOffsets(),
-			kgo.OnPartitionsAssigned(move), kgo.OnPartitionsRevoked(move), kgo.OnPartitionsLost(move))...)
-		if err != nil {
+		session, err := kgo.NewGroupTransactSession(append(opts, g.options...)...)
+		if err != nil { // Its options are wrong, and the next one's would be.
 			r.t.Error(err)
 			return
 		}
-		process := int(r.processes.Add(1))
-		for pause(ctx) && random.IntN(200) != 0 {
-			fetches := session.PollRecords(ctx, 1+random.IntN(30))
-			if fetches.NumRecords() == 0 {
-				continue
-			}
-			op := history.Op{Process: process, Begin: r.now(), Outcome: history.Aborted}
-			op.Moved, op.Polls = moved.Swap(false), polled(fetches)
-			err := r.derive(session, &op, g.out, random.IntN(10) != 0)
-			op.End = r.now()
-			r.history.Add(op)
-			if err != nil {
-				break
-			}
-			if op.Outcome != history.Committed {
-				moved.Store(true) // Back to what is committed.
-			}
-		}
+		r.processAs(ctx, session, r.nextProcess(), g.out, random, &moved)
 		session.Close()
+	}
+}
+
+// processAs is process with one session, till it fails or leaves. Moved says that the
+// group has given it other partitions since it last looked.
+func (r *historyRun) processAs(ctx context.Context, session *kgo.GroupTransactSession, process int, out string,
+	random *rand.Rand, moved *atomic.Bool) {
+	for pause(ctx) && random.IntN(200) != 0 {
+		fetches := session.PollRecords(ctx, 1+random.IntN(30))
+		if fetches.NumRecords() == 0 {
+			continue
+		}
+		op := history.Op{Process: process, Begin: r.now(), Outcome: history.Aborted}
+		op.Moved, op.Polls = moved.Swap(false), polled(fetches)
+		err := r.derive(session, &op, out, random.IntN(10) != 0)
+		op.End = r.now()
+		r.history.Add(op)
+		if err != nil {
+			return
+		}
+		if op.Outcome != history.Committed {
+			moved.Store(true) // Back to what is committed.
+		}
 	}
 }
 
@@ -270,14 +297,12 @@ func (r *historyRun) observeOnce(ctx context.Context, adm *kadm.Client) error {
 		r.history.Mark(history.Mark{Partition: partitionOf(o.Topic, o.Partition), Stable: s.Offset, High: o.Offset})
 	})
 	for _, g := range r.groups {
-		offsets, err := adm.FetchOffsets(ctx, g.name)
+		offsets, err := adm.FetchOffsetsForTopics(ctx, g.name, historyIn) // -1 where there is none.
 		if err = errors.Join(err, offsets.Error()); err != nil {
 			return err
 		}
 		offsets.Each(func(o kadm.OffsetResponse) {
-			if o.At >= 0 {
-				r.history.Commit(history.Commit{Group: g.name, Partition: partitionOf(o.Topic, o.Partition), Offset: o.At})
-			}
+			r.history.Commit(history.Commit{Group: g.name, Partition: partitionOf(o.Topic, o.Partition), Offset: o.At})
 		})
 	}
 	return nil
@@ -286,67 +311,69 @@ func (r *historyRun) observeOnce(ctx context.Context, adm *kadm.Client) error {
 // finalReader reads what is committed, from the beginning on.
 type finalReader struct {
 	*historyRun
-	cl     *kgo.Client
-	adm    *kadm.Client
-	topics []string
-	seen   map[history.Partition][]history.Record
+	cl   *kgo.Client
+	adm  *kadm.Client
+	seen map[history.Partition][]history.Record
+	next map[history.Partition]int64 // The offset behind what was read, markers included.
 }
 
 func (r *historyRun) finalReader() *finalReader {
-	f := &finalReader{historyRun: r, topics: []string{historyIn}, adm: admin(r.t, r.addr),
-		seen: make(map[history.Partition][]history.Record)}
-	for _, g := range r.groups {
-		f.topics = append(f.topics, g.out)
+	r.t.Helper()
+	// A marker is the last that there is of a transaction.
+	cl, err := kgo.NewClient(r.options(append(r.committed(), kgo.KeepControlRecords())...)...)
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	f.cl, _ = r.client(kgo.ConsumeTopics(f.topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
-	if f.cl != nil {
-		r.t.Cleanup(f.cl.Close)
-	}
-	return f
+	r.t.Cleanup(cl.Close)
+	return &finalReader{historyRun: r, cl: cl, adm: kadm.NewClient(cl),
+		seen: make(map[history.Partition][]history.Record), next: make(map[history.Partition]int64)}
 }
 
-// readAll reads until no transaction is open, nothing comes any more, and done holds
-// as well. Two minutes are more than any of it takes.
+// readAll reads until done holds and there is nothing more, an open transaction
+// included. Two minutes are more than any of it takes.
 func (f *finalReader) readAll(done func() bool) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
-	for {
-		poll, stop := context.WithTimeout(ctx, time.Second)
-		records := polled(f.cl.PollFetches(poll))
-		stop()
-		for _, rec := range records {
-			f.seen[rec.Partition] = append(f.seen[rec.Partition], rec)
-		}
-		if len(records) == 0 && done() && f.settled(ctx) {
-			return
-		}
+	for !f.atEnd(ctx) || !done() {
 		if ctx.Err() != nil {
 			f.t.Errorf("after two minutes without writers there are open transactions or records to process")
 			f.explain()
 			return
 		}
+		poll, stop := context.WithTimeout(ctx, time.Second)
+		fetches := f.cl.PollFetches(poll)
+		stop()
+		fetches.EachRecord(f.take)
+		fetches.EachError(func(topic string, p int32, err error) {
+			if !errors.Is(err, context.DeadlineExceeded) { // Nothing came within the second.
+				f.t.Logf("the final reader, %s: %v", partitionOf(topic, p), err)
+			}
+		})
 	}
 }
 
-// settled reports that no partition has an open transaction.
-func (f *finalReader) settled(ctx context.Context) bool {
-	stable, err := f.adm.ListCommittedOffsets(ctx, f.topics...)
-	if err != nil || stable.Error() != nil {
-		return false
+func (f *finalReader) take(rec *kgo.Record) {
+	p := partitionOf(rec.Topic, rec.Partition)
+	f.next[p] = rec.Offset + 1
+	if !rec.Attrs.IsControl() {
+		f.seen[p] = append(f.seen[p], received(rec))
 	}
-	high, err := f.adm.ListEndOffsets(ctx, f.topics...)
+}
+
+// atEnd reports that every partition was read to its high watermark.
+func (f *finalReader) atEnd(ctx context.Context) bool {
+	high, err := f.adm.ListEndOffsets(ctx, f.topics()...)
 	if err != nil || high.Error() != nil {
 		return false
 	}
-	open := 0
+	behind := 0
 	high.Each(func(o kadm.ListedOffset) {
-		if s, _ := stable.Lookup(o.Topic, o.Partition); s.Offset != o.Offset {
-			open++
+		if f.next[partitionOf(o.Topic, o.Partition)] != o.Offset {
+			behind++
 		}
 	})
-	return open == 0
+	return behind == 0
 }
 
 // processed reports that every group has derived as many records as there are.
