@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,9 +49,8 @@ var known = []Known{
 		is: func(d *Difference) bool {
 			here, _ := strconv.Atoi(d.Here)
 			there, _ := strconv.Atoi(d.There)
-			return strings.HasSuffix(d.Path, "Epoch") && here > there && slices.ContainsFunc(d.Lines, func(l Line) bool {
-				return strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && strings.Contains(l.Request, "ServerAssignor:")
-			})
+			return (d.API == kmsg.ConsumerGroupHeartbeat || d.API == kmsg.ConsumerGroupDescribe) && strings.HasSuffix(d.Path, "Epoch") &&
+				here > there && here-there <= len(wishes(d))
 		},
 		ends: true,
 	},
@@ -73,21 +73,25 @@ var known = []Known{
 		ends: true,
 	},
 	{
-		Name:      "a JoinGroup that names a protocol twice is never answered by Kafka",
-		Reference: "ClassicGroup counts the protocol twice, finds none that all members have, and throws",
-		is: func(d *Difference) bool {
-			return slices.ContainsFunc(d.Lines, func(l Line) bool {
-				return strings.HasPrefix(l.Request, "JoinGroup") && strings.Count(l.Request, `Name:"range"`) == 2
-			})
-		},
-		ends: true,
-	},
-	{
 		Name:      "a JoinGroup or SyncGroup that the same member's next one overtakes is never answered by Kafka",
 		Reference: "ClassicGroupMember has one place for who waits, and what was in it is dropped; REBALANCE_IN_PROGRESS here",
 		is: func(d *Difference) bool {
 			return blocks(d.API) && d.There == "no answer yet" && strings.Contains(d.Here, "ErrorCode:REBALANCE_IN_PROGRESS")
 		},
+	},
+	{
+		Name:      "a JoinGroup that names a protocol twice",
+		Reference: "ClassicGroup counts the protocol twice, finds none that all members have, and throws: UNKNOWN_SERVER_ERROR, or no answer",
+		is: func(d *Difference) bool {
+			return slices.ContainsFunc(d.sameGroup(), func(i int) bool {
+				l, failed := d.Lines[i], !d.Lines[i].Answered
+				if i == d.line {
+					failed = d.There == "no answer yet" || d.There == "UNKNOWN_SERVER_ERROR"
+				}
+				return failed && strings.HasPrefix(l.Request, "JoinGroup") && strings.Count(l.Request, `Name:"range"`) == 2
+			})
+		},
+		ends: true,
 	},
 	{
 		Name:      "a member that joins again and takes on an instance id is given nothing",
@@ -112,9 +116,36 @@ var known = []Known{
 		Reference: "Kafka throws IllegalArgumentException for a resource without a name, and all topics fail",
 		is: func(d *Difference) bool {
 			req, ok := d.sent.(*kmsg.DescribeTopicPartitionsRequest)
-			return ok && slices.ContainsFunc(req.Topics, func(t kmsg.DescribeTopicPartitionsRequestTopic) bool { return t.Topic == "" })
+			resp, answered := d.answers[1].(*kmsg.DescribeTopicPartitionsResponse)
+			return ok && answered &&
+				slices.ContainsFunc(req.Topics, func(t kmsg.DescribeTopicPartitionsRequestTopic) bool { return t.Topic == "" }) &&
+				!slices.ContainsFunc(resp.Topics, func(t kmsg.DescribeTopicPartitionsResponseTopic) bool { return t.ErrorCode != -1 })
 		},
 	},
+}
+
+// groupOf finds the group that a request is about.
+var groupOf = regexp.MustCompile(`\bGroup:("[^"]*")`)
+
+// sameGroup are the lines about a group that the one that differs names, or what is
+// near the place.
+func (d *Difference) sameGroup() (lines []int) {
+	about := d.Lines[d.line].Request + d.near[0].String() + d.near[1].String()
+	for i, l := range d.Lines {
+		if m := groupOf.FindStringSubmatch(l.Request); m != nil && strings.Contains(about, m[1]) {
+			lines = append(lines, i)
+		}
+	}
+	return lines
+}
+
+// wishes are the lines in which members of the group wished for an assignor, and were
+// not refused.
+func wishes(d *Difference) []int {
+	return slices.DeleteFunc(d.sameGroup(), func(i int) bool {
+		l := d.Lines[i]
+		return !strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") || !strings.Contains(l.Request, "ServerAssignor:") || strings.Contains(l.Answer, "ErrorCode:")
+	})
 }
 
 // wasDynamic says whether the member that the heartbeat is from has sent one without an

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TestKnownDeviationsHaveARow: what is explained by docs/deviations.md stands there.
@@ -28,5 +30,56 @@ func TestKnownDeviationsHaveARow(t *testing.T) {
 	}
 	if rows == 0 {
 		t.Error("no known difference names a row")
+	}
+}
+
+// TestKnownIsNarrow: what ends a world explains the differences of its own group alone.
+func TestKnownIsNarrow(t *testing.T) {
+	const (
+		wish  = "a member's wish for another assignor begins an epoch"
+		twice = "a JoinGroup that names a protocol twice"
+		over  = "a JoinGroup or SyncGroup that the same member's next one overtakes is never answered by Kafka"
+
+		wished   = `ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:"m0" ServerAssignor:"range"}`
+		beat     = `ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:"m1"}`
+		beatC1   = `ConsumerGroupHeartbeat v1 {Group:"c1" MemberID:"m1"}`
+		doubled  = `JoinGroup v9 {Group:"g0" Protocols:[{Name:"range"} {Name:"range"}]}`
+		leave    = `LeaveGroup v5 {Group:"g0"}`
+		leaveG1  = `LeaveGroup v5 {Group:"g1"}`
+		describe = `ConsumerGroupDescribe v1 {Groups:["c0" "c1"]}`
+		unknown  = "UNKNOWN_SERVER_ERROR"
+		noAnswer = "no answer yet"
+	)
+	answered := func(request, answer string) Line { return Line{Request: request, Answer: answer, Answered: true} }
+	for name, c := range map[string]struct {
+		api               kmsg.Key
+		path, here, there string
+		lines             []Line // The last one differs.
+		want              string
+	}{
+		"an epoch after a wish":         {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{}"), answered(beat, "{}")}, wish},
+		"the wish itself":               {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{}")}, wish},
+		"a wish, described":             {kmsg.ConsumerGroupDescribe, ".Groups[].Epoch", "3", "2", []Line{answered(wished, "{}"), answered(describe, "{}")}, wish},
+		"two epochs of one wish":        {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "4", "2", []Line{answered(wished, "{}"), answered(beat, "{}")}, ""},
+		"an epoch of another group":     {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{}"), answered(beatC1, "{}")}, ""},
+		"a wish that was refused":       {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{ErrorCode:UNSUPPORTED_ASSIGNOR}"), answered(beat, "{}")}, ""},
+		"a producer's epoch":            {kmsg.EndTxn, ".ProducerEpoch", "3", "2", []Line{answered(wished, "{}"), answered(`EndTxn v5 {TransactionalID:"c0"}`, "{}")}, ""},
+		"an unanswered join":            {kmsg.JoinGroup, "", "{}", noAnswer, []Line{answered(doubled, noAnswer)}, twice},
+		"a failed join":                 {kmsg.JoinGroup, ".ErrorCode", "0", unknown, []Line{answered(doubled, "{ErrorCode:UNKNOWN_SERVER_ERROR}")}, twice},
+		"what comes after it":           {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{{Request: doubled}, answered(leave, "{}")}, twice},
+		"another group after it":        {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{{Request: doubled}, answered(leaveG1, "{}")}, ""},
+		"after a join that was refused": {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{answered(doubled, "{ErrorCode:UNKNOWN_MEMBER_ID}"), answered(leave, "{}")}, ""},
+		"a join refused otherwise":      {kmsg.JoinGroup, ".ErrorCode", "UNKNOWN_MEMBER_ID", "INVALID_GROUP_ID", []Line{answered(doubled, "{ErrorCode:INVALID_GROUP_ID}")}, ""},
+		"a join that was overtaken":     {kmsg.JoinGroup, "", "{ErrorCode:REBALANCE_IN_PROGRESS}", noAnswer, []Line{answered(doubled, noAnswer)}, over},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if k := explain(&Difference{API: c.api, Path: c.path, Here: c.here, There: c.there, Lines: c.lines, line: len(c.lines) - 1}); k != nil {
+				got = k.Name
+			}
+			if got != c.want {
+				t.Errorf("explained by %q, want %q", got, c.want)
+			}
+		})
 	}
 }
