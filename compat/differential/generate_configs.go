@@ -64,10 +64,10 @@ func (g *gen) topicSetting(bad bool) kmsg.CreateTopicsRequestTopicConfig {
 
 // resource draws what is described or altered: most often a topic.
 func (g *gen) resource() (kmsg.ConfigResourceType, string) {
-	switch {
-	case g.one(20):
+	if g.one(20) {
 		return pick(g, kmsg.ConfigResourceType(0), 3, 99), "x"
-	case g.one(20): //nolint:gocritic // Each case draws anew.
+	}
+	if g.one(20) {
 		return kmsg.ConfigResourceTypeBroker, pick(g, "!2", "!x", "!-1")
 	}
 	return kmsg.ConfigResourceTypeTopic, g.topic()

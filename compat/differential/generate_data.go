@@ -151,6 +151,17 @@ func topicsIn(places []at) []string {
 	return unique(names)
 }
 
+// partitionsIn are the partitions of one topic among them.
+func partitionsIn(places []at, topic string) []int32 {
+	var all []int32
+	for _, p := range places {
+		if p.topic == topic {
+			all = append(all, p.partition)
+		}
+	}
+	return all
+}
+
 // fetched is one partition as it is fetched.
 type fetched struct {
 	at
@@ -336,12 +347,10 @@ func (g *gen) offsetForLeaderEpoch() {
 		for _, topic := range topicsIn(places) {
 			t := kmsg.NewOffsetForLeaderEpochRequestTopic()
 			t.Topic = v.name(topic)
-			for _, place := range places {
-				if place.topic == topic {
-					p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
-					p.Partition, p.LeaderEpoch, p.CurrentLeaderEpoch = place.partition, epoch, current
-					t.Partitions = append(t.Partitions, p)
-				}
+			for _, n := range partitionsIn(places, topic) {
+				p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
+				p.Partition, p.LeaderEpoch, p.CurrentLeaderEpoch = n, epoch, current
+				t.Partitions = append(t.Partitions, p)
 			}
 			req.Topics = append(req.Topics, t)
 		}
@@ -358,12 +367,10 @@ func (g *gen) deleteRecords() {
 		for _, topic := range topicsIn(places) {
 			t := kmsg.NewDeleteRecordsRequestTopic()
 			t.Topic = v.name(topic)
-			for _, place := range places {
-				if place.topic == topic {
-					p := kmsg.NewDeleteRecordsRequestTopicPartition()
-					p.Partition, p.Offset = place.partition, offset
-					t.Partitions = append(t.Partitions, p)
-				}
+			for _, n := range partitionsIn(places, topic) {
+				p := kmsg.NewDeleteRecordsRequestTopicPartition()
+				p.Partition, p.Offset = n, offset
+				t.Partitions = append(t.Partitions, p)
 			}
 			req.Topics = append(req.Topics, t)
 		}

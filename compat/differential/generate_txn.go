@@ -94,20 +94,23 @@ func (g *gen) initProducer(name, transactional string, timeout int32) {
 }
 
 func (g *gen) initProducerID() {
-	switch {
-	case g.one(10):
+	if g.one(10) {
 		g.initProducer("x0", "!", 0)
-	case g.one(10): //nolint:gocritic // Each case draws anew.
+		return
+	}
+	if g.one(10) {
 		g.initProducer("x0", "x0", pick(g, int32(-1), 1_000_000_000, 1))
-	case g.one(3):
+		return
+	}
+	if g.one(3) {
 		name := pick(g, idempotentNames...)
 		g.began[name] = true
 		g.initProducer(name, "", 0)
-	default:
-		name := pick(g, transactionalNames...)
-		g.began[name] = true
-		g.initProducer(name, name, 0)
+		return
 	}
+	name := pick(g, transactionalNames...)
+	g.began[name] = true
+	g.initProducer(name, name, 0)
 }
 
 // epochOff is an epoch that is now and then one off.
@@ -147,16 +150,6 @@ func (g *gen) addPartitionsFor(name string, places []at, off int16) {
 		req.Transactions = append(req.Transactions, txn)
 		return req
 	}, nil)
-}
-
-func partitionsIn(places []at, topic string) []int32 {
-	var all []int32
-	for _, p := range places {
-		if p.topic == topic {
-			all = append(all, p.partition)
-		}
-	}
-	return all
 }
 
 func (g *gen) addOffsets() {
