@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"cmp"
 	"os"
 	"regexp"
 	"slices"
@@ -26,12 +27,16 @@ func address(t *testing.T) string {
 // played against Apache Kafka; with MOLDAU_COMPAT_SLOW the slow ones too.
 func TestScenarios(t *testing.T) {
 	r := compat.Runner{
-		Bootstrap: address(t), Parallel: 16, Patience: patience,
+		Bootstrap: address(t), Parallel: 16,
 		Quick:  os.Getenv("MOLDAU_COMPAT_SLOW") == "",
 		Strict: os.Getenv("MOLDAU_COMPAT_STRICT") != "",
 	}
 	began := time.Now()
-	report, err := r.Run(t.Context(), compat.Scenarios())
+	scenarios := compat.Scenarios()
+	for i, s := range scenarios {
+		scenarios[i].Limit = patience * cmp.Or(s.Limit, compat.DefaultLimit)
+	}
+	report, err := r.Run(t.Context(), scenarios)
 	if err != nil {
 		t.Fatal(err)
 	}

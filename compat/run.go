@@ -32,9 +32,6 @@ type Runner struct {
 	Release string
 	// Quick leaves out scenarios that are slow.
 	Quick bool
-	// Patience is how many times its limit a scenario may take. Default 1; more is for a
-	// broker that something makes slow, as a race detector does.
-	Patience int
 	// Progress, if not nil, hears of every result as it comes, one at a time.
 	Progress func(done, all int, r Result)
 }
@@ -146,7 +143,7 @@ func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 		res.Outcome, res.Why = NotApplicable, "Kafka does so since "+s.Since
 		return res
 	}
-	limited, cancel := context.WithTimeout(ctx, s.limit()*time.Duration(max(r.Patience, 1)))
+	limited, cancel := context.WithTimeout(ctx, s.limit())
 	defer cancel()
 	began := time.Now()
 	t := newT(limited, target)

@@ -22,7 +22,7 @@ type Scenario struct {
 	// Since is the lowest Kafka release that behaves so, where that is above 2.1,
 	// the oldest client level that Kafka 4 still serves.
 	Since string
-	// Limit bounds the run. Default 20 s.
+	// Limit bounds the run. Default DefaultLimit.
 	Limit time.Duration
 	// Slow marks what takes seconds because Kafka's own timers do. Such scenarios
 	// run unless Runner.Quick.
@@ -61,7 +61,10 @@ func numbers(release string) []int {
 	return all
 }
 
-func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, 20*time.Second) }
+// DefaultLimit is how long a scenario may take that says nothing of it.
+const DefaultLimit = 20 * time.Second
+
+func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, DefaultLimit) }
 
 // Scenarios are all scenarios, in the order of their IDs.
 func Scenarios() []Scenario {
