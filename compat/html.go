@@ -73,7 +73,7 @@ type pageScenario struct {
 type pageEnd struct {
 	Result
 
-	Bootstrap     string
+	Broker        string
 	At, Got, Want string
 }
 
@@ -105,11 +105,11 @@ func (v Version) Title() string {
 }
 
 func newPageView(r, against *Report) pageView {
-	v := pageView{Title: "moldau-compat: " + r.Bootstrap, Against: against != nil}
+	v := pageView{Title: "moldau-compat: " + r.Broker(), Against: against != nil}
 	reports := []*Report{r}
 	if against != nil {
 		reports = append(reports, against)
-		v.Title += " and " + against.Bootstrap
+		v.Title += " and " + against.Broker()
 		v.Different = len(r.Differences(against))
 	}
 	for _, one := range reports {
@@ -157,7 +157,7 @@ func pageScenarios(reports []*Report) []pageScenario {
 			if !found {
 				all = slices.Insert(all, i, pageScenario{Result: res})
 			}
-			all[i].Ends = append(all[i].Ends, newPageEnd(r.Bootstrap, res))
+			all[i].Ends = append(all[i].Ends, newPageEnd(r.Broker(), res))
 		}
 	}
 	var differ []string
@@ -184,8 +184,8 @@ func pageScenarios(reports []*Report) []pageScenario {
 // gotWant is how the checks of T word what they found.
 var gotWant = regexp.MustCompile(`(?s)^(.*?): got (.*), want (.*)$`)
 
-func newPageEnd(bootstrap string, res Result) pageEnd {
-	end := pageEnd{Result: res, Bootstrap: bootstrap}
+func newPageEnd(broker string, res Result) pageEnd {
+	end := pageEnd{Result: res, Broker: broker}
 	if m := gotWant.FindStringSubmatch(res.Why); m != nil && res.Outcome == Failed {
 		end.At, end.Got, end.Want, end.Why = m[1], m[2], m[3], ""
 	}

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -15,10 +16,14 @@ import (
 
 // Report is what a run found.
 type Report struct {
+	Name      string   `json:"name,omitempty"` // What the reader calls the broker.
 	Bootstrap string   `json:"bootstrap"`
 	APIs      []API    `json:"apis"` // As advertised, by key.
 	Results   []Result `json:"results"`
 }
+
+// Broker is the broker's name, its address where it has none.
+func (r *Report) Broker() string { return cmp.Or(r.Name, r.Bootstrap) }
 
 // API is an API that a broker advertises.
 type API struct {
@@ -127,7 +132,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		}
 	}
 	areas, all := r.Counts()
-	fmt.Fprintf(&b, "\n%s\n", r.Bootstrap)
+	fmt.Fprintf(&b, "\n%s\n", r.Broker())
 	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tab, "area\tpassed\tdeviates\tfailed\tn/a\t%\t\n")
 	for _, c := range append(areas, all) {
@@ -173,7 +178,7 @@ type junitText struct {
 // WriteJUnit writes the report as JUnit's XML, which continuous integration reads.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	_, all := r.Counts()
-	s := junitSuite{Name: "moldau-compat " + r.Bootstrap, Tests: len(r.Results), Failures: all.Failed, Skipped: all.NotApplicable}
+	s := junitSuite{Name: "moldau-compat " + r.Broker(), Tests: len(r.Results), Failures: all.Failed, Skipped: all.NotApplicable}
 	for _, res := range r.Results {
 		c := junitCase{Class: res.Area, Name: res.ID, Seconds: fmt.Sprintf("%.3f", res.Took.Seconds())}
 		var body strings.Builder

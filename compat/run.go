@@ -19,6 +19,8 @@ import (
 
 // Runner plays scenarios against one broker.
 type Runner struct {
+	// Name is what the report calls the broker. Default its address.
+	Name string
 	// Bootstrap is the broker's HOST:PORT.
 	Bootstrap string
 	// Dial connects. Default net.Dialer.
@@ -32,6 +34,8 @@ type Runner struct {
 	Release string
 	// Quick leaves out scenarios that are slow.
 	Quick bool
+	// FailFast begins no scenario after one has failed.
+	FailFast bool
 	// Progress, if not nil, hears of every result as it comes, one at a time.
 	Progress func(done, all int, r Result)
 }
@@ -85,11 +89,11 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	}
 	// What waits longest begins first, so that it does not end last.
 	slices.SortStableFunc(together, func(a, b Scenario) int { return cmp.Compare(order(a), order(b)) })
-	results := &results{all: len(together) + len(alone), progress: r.Progress}
+	results := &results{failFast: r.FailFast, all: len(together) + len(alone), progress: r.Progress}
 	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
 	r.play(ctx, target, alone, 1, results)
 	slices.SortFunc(results.list, func(a, b Result) int { return strings.Compare(a.ID, b.ID) })
-	return &Report{Bootstrap: r.Bootstrap, APIs: apis(target), Results: results.list}, ctx.Err()
+	return &Report{Name: r.Name, Bootstrap: r.Bootstrap, APIs: apis(target), Results: results.list}, ctx.Err()
 }
 
 func order(s Scenario) int {
@@ -102,18 +106,28 @@ func order(s Scenario) int {
 // results collects from several goroutines.
 type results struct {
 	all      int
+	failFast bool
 	progress func(done, all int, r Result)
 	mu       sync.Mutex
 	list     []Result
+	failed   bool
 }
 
 func (rs *results) add(r Result) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.list = append(rs.list, r)
+	rs.failed = rs.failed || r.Outcome == Failed
 	if rs.progress != nil {
 		rs.progress(len(rs.list), rs.all, r)
 	}
+}
+
+// enough says that nothing more is to be found out.
+func (rs *results) enough() bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.failFast && rs.failed
 }
 
 func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, workers int, results *results) {
@@ -122,7 +136,9 @@ func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, 
 	for range workers {
 		wg.Go(func() {
 			for s := range queue {
-				results.add(r.one(ctx, target, s))
+				if !results.enough() {
+					results.add(r.one(ctx, target, s))
+				}
 			}
 		})
 	}

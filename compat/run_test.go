@@ -62,6 +62,9 @@ func TestOutcomes(t *testing.T) {
 			"a.passes": Passed, "a.deviates": Failed, "b.not-served": NotApplicable,
 			"b.fails": Failed, "b.panics": Failed, "b.waits": Failed,
 		}},
+		"to the first failure": {Runner{FailFast: true, Quick: true, Parallel: 1}, map[string]Outcome{
+			"a.passes": Passed, "a.deviates": Deviates, "b.not-served": NotApplicable, "b.fails": Failed,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := play(t, tc.r)

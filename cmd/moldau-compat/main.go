@@ -37,10 +37,12 @@ var errFailed = errors.New("scenarios failed")
 // options are the flags.
 type options struct {
 	bootstrap, against, format string
+	name, againstName          string
 	release                    string
 	areas, cases               []string
 	parallel                   int
 	strict, quick, list        bool
+	failFast                   bool
 }
 
 func run(ctx context.Context, args []string, out, progress io.Writer) int {
@@ -56,6 +58,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f := cmd.Flags()
 	f.StringVar(&o.bootstrap, "bootstrap", "", "the broker's HOST:PORT")
 	f.StringVar(&o.against, "against", "", "the HOST:PORT of a second broker: print what differs")
+	f.StringVar(&o.name, "name", "", "what the report calls the broker, instead of its address")
+	f.StringVar(&o.againstName, "against-name", "", "what it calls the second one")
 	f.StringVar(&o.format, "format", "table", "table, json, junit or html (one page for a browser)")
 	f.StringSliceVar(&o.areas, "area", nil, "only scenarios of these areas")
 	f.StringSliceVar(&o.cases, "case", nil, "only scenarios whose id is or begins with one of these")
@@ -63,6 +67,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f.BoolVar(&o.strict, "strict", false, "count deliberate differences as failures (for Apache Kafka)")
 	f.StringVar(&o.release, "release", "", "the Kafka `release` to be like, as 3.9: leave out what Kafka does only since a later one")
 	f.BoolVar(&o.quick, "quick", false, "leave out what takes seconds")
+	f.BoolVar(&o.failFast, "fail-fast", false, "begin no scenario after one has failed")
 	f.BoolVar(&o.list, "list", false, "print the scenarios and play none")
 	cmd.AddCommand(fuzzCommand(out))
 	cmd.SetArgs(args)
@@ -93,12 +98,12 @@ func (o options) play(ctx context.Context, out, progress io.Writer) error {
 	case !slices.Contains([]string{"table", "json", "junit", "html"}, o.format):
 		return fmt.Errorf("--format %s: want table, json, junit or html", o.format)
 	}
-	report, err := o.runner(o.bootstrap, progress).Run(ctx, scenarios)
+	report, err := o.runner(o.name, o.bootstrap, progress).Run(ctx, scenarios)
 	if err != nil {
 		return err
 	}
 	if o.against != "" {
-		other, err := o.runner(o.against, progress).Run(ctx, scenarios)
+		other, err := o.runner(o.againstName, o.against, progress).Run(ctx, scenarios)
 		if err != nil {
 			return err
 		}
@@ -139,8 +144,8 @@ func since(s compat.Scenario) string {
 	return " (since Kafka " + s.Since + ")"
 }
 
-func (o options) runner(addr string, progress io.Writer) compat.Runner {
-	r := compat.Runner{Bootstrap: addr, Parallel: o.parallel, Strict: o.strict, Quick: o.quick, Release: o.release}
+func (o options) runner(name, addr string, progress io.Writer) compat.Runner {
+	r := compat.Runner{Name: name, Bootstrap: addr, Parallel: o.parallel, Strict: o.strict, Quick: o.quick, FailFast: o.failFast, Release: o.release}
 	if f, ok := progress.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			r.Progress = func(done, all int, res compat.Result) {
@@ -176,7 +181,7 @@ func (o options) differences(out io.Writer, here, there *compat.Report) error {
 func differencesTable(here, there *compat.Report, ds []compat.Difference) string {
 	var b strings.Builder
 	for _, d := range ds {
-		fmt.Fprintf(&b, "%s\n    %s: %s %s\n    %s: %s %s\n", d.ID, here.Bootstrap, d.Here, d.HereWhy, there.Bootstrap, d.There, d.ThereWhy)
+		fmt.Fprintf(&b, "%s\n    %s: %s %s\n    %s: %s %s\n", d.ID, here.Broker(), d.Here, d.HereWhy, there.Broker(), d.There, d.ThereWhy)
 	}
 	fmt.Fprintf(&b, "%d of %d scenarios end differently\n", len(ds), len(here.Results))
 	return b.String()
