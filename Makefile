@@ -80,6 +80,10 @@ benchstat: ## Go benchmarks, six runs; REF=main compares with that commit
 suite: build ## every scenario of the compatibility suite; BROKER=apache: strictly; HOST:PORT: another broker
 	.ci/with-broker $(BROKER) sh -c 'bin/moldau-compat --bootstrap $$BOOTSTRAP $(STRICT)'
 
+.PHONY: suite-reports
+suite-reports: ## the suite on this broker, Apache Kafka and kfake; writes docs/reports/0005-suite* and docs/compat.md
+	.ci/suite-reports
+
 .PHONY: franz-go
 franz-go: build ## franz-go's own test suite (BROKER as for suite)
 	compat/franz-go/run $(BROKER)

@@ -2,10 +2,12 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,8 +47,134 @@ func kafkasAPIs(t *testing.T) []advertised {
 	return all
 }
 
-// compatPage is docs/compat.md: the route table beside what Kafka advertises.
-func compatPage(kafka []advertised) []byte {
+// suiteReport is what docs/compat.md tells of a report of moldau-compat.
+type suiteReport struct {
+	Name string `json:"name"`
+	APIs []struct {
+		Key      int16 `json:"key"`
+		Versions []struct {
+			Answered bool `json:"answered"`
+			Unsound  bool `json:"unsound"`
+		} `json:"versions"`
+	} `json:"apis"`
+	Results []suiteResult `json:"results"`
+}
+
+type suiteResult struct {
+	ID      string `json:"id"`
+	Area    string `json:"area"`
+	Says    string `json:"says"`
+	Outcome string `json:"outcome"`
+	Why     string `json:"why"`
+}
+
+// suiteReports are the committed ones: of this broker, of Apache Kafka, of kfake.
+func suiteReports(t *testing.T) []suiteReport {
+	t.Helper()
+	var all []suiteReport
+	for _, broker := range []string{"moldau", "apache", "kfake"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reports", "0005-suite-"+broker+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r suiteReport
+		if err := json.Unmarshal(text, &r); err != nil || r.Name == "" || len(r.Results) == 0 {
+			t.Fatalf("the report of %s has the name %q and %d results: %v", broker, r.Name, len(r.Results), err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// share counts the results of an area (all: the empty one), as percent and as passed of
+// those that apply.
+func (r suiteReport) share(area string) string {
+	good, apply := 0, 0
+	for _, res := range r.Results {
+		if area != "" && res.Area != area || res.Outcome == "not-applicable" {
+			continue
+		}
+		apply++
+		if res.Outcome != "failed" {
+			good++
+		}
+	}
+	if apply == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d %% (%d of %d)", 100*good/apply, good, apply) // Rounded down: one failure is not 100 %.
+}
+
+// of are the results that ended in a way.
+func (r suiteReport) of(outcome string) []suiteResult {
+	return slices.DeleteFunc(slices.Clone(r.Results), func(res suiteResult) bool { return res.Outcome != outcome })
+}
+
+// played says how many versions of an API the suite has had answers of.
+func (r suiteReport) played(key int16) string {
+	answered, all := 0, 0
+	for _, a := range r.APIs {
+		for _, v := range a.Versions {
+			if a.Key != key {
+				continue
+			}
+			all++
+			if v.Unsound {
+				return "**unsound**"
+			}
+			if v.Answered {
+				answered++
+			}
+		}
+	}
+	if answered == all {
+		return "all"
+	}
+	return fmt.Sprintf("%d of %d", answered, all)
+}
+
+// behaviour is the part of the page that is made from the reports.
+func behaviour(reports []suiteReport) string {
+	var b strings.Builder
+	row := func(first string, cell func(suiteReport) string) {
+		fmt.Fprintf(&b, "| %s |", first)
+		for _, r := range reports {
+			fmt.Fprintf(&b, " %s |", cell(r))
+		}
+		b.WriteByte('\n')
+	}
+	row("area", func(r suiteReport) string { return r.Name })
+	row("---", func(suiteReport) string { return "--:" })
+	areas := make([]string, len(reports[0].Results))
+	for i, res := range reports[0].Results {
+		areas[i] = res.Area
+	}
+	slices.Sort(areas)
+	for _, area := range slices.Compact(areas) {
+		row(area, func(r suiteReport) string { return r.share(area) })
+	}
+	row("**all**", func(r suiteReport) string { return r.share("") })
+
+	ours := reports[0]
+	for _, l := range []struct{ outcome, head string }{
+		{"failed", "These fail here:"},
+		{"deviates", "These end otherwise than in Kafka, as [deviations.md](deviations.md) says; they count as passed:"},
+		{"not-applicable", "These do not apply, because what they ask for is left out:"},
+	} {
+		if list := ours.of(l.outcome); len(list) > 0 {
+			fmt.Fprintf(&b, "\n%s\n\n", l.head)
+			for _, res := range list {
+				why, _, _ := strings.Cut(res.Why, "\n")
+				fmt.Fprintf(&b, "- `%s`: %s\n", res.ID, why)
+			}
+		}
+	}
+	return b.String()
+}
+
+// compatPage is docs/compat.md: the route table beside what Kafka advertises, and how
+// the suite ended.
+func compatPage(kafka []advertised, reports []suiteReport) []byte {
 	var served, left bytes.Buffer
 	serves := 0
 	for _, k := range kafka {
@@ -56,32 +184,38 @@ func compatPage(kafka []advertised) []byte {
 			continue
 		}
 		serves++
-		fmt.Fprintf(&served, "| %d | %s | %d to %d | %d to %d | %s |\n", k.key, k.name, k.min, k.max, r.advertisedMin, r.max, remark(k, r))
+		fmt.Fprintf(&served, "| %d | %s | %d to %d | %d to %d | %s | %s |\n",
+			k.key, k.name, k.min, k.max, r.advertisedMin, r.max, reports[0].played(k.key), remark(k, r))
 	}
 	var page bytes.Buffer
-	fmt.Fprintf(&page, `# What is served
+	fmt.Fprintf(&page, `# What is served, and how Kafka-like
 
-Made from the route table (`+"`broker/internal/api/table.go`"+`) and from what Apache
-Kafka 4.2.2 advertises on a client listener; a test fails when it is stale. Write
-it anew with
+Made from the route table (`+"`broker/internal/api/table.go`"+`), from what Apache
+Kafka 4.2.2 advertises on a client listener, and from the suite's reports of %s, %s
+and %s ([reports](reports/0005-suite.md)). A test fails when it is stale; `+"`make suite-reports`"+`
+plays the suite on the three and writes all of it anew. After a change of the route
+table alone
 
     go test ./broker/internal/api -run TestCompatPage -write-page
 
-How the APIs behave is judged by the scenarios of `+"`compat`"+`, which Kafka passes
-too; deliberate differences are in [deviations.md](deviations.md).
+## Behaviour: the scenarios of the compatibility suite
 
+Each is one sentence about what Kafka does, and passes on Apache Kafka without allowance.
+
+%s
 ## Served: %d of Kafka's %d APIs
 
-Versions are those that are advertised.
+Versions are those that are advertised. *Played* says of how many of them the suite has
+read an answer here, which was exactly as the version says.
 
-| key | API | Kafka 4.2 | Moldau | remark |
-|--:|---|---|---|---|
+| key | API | Kafka 4.2 | Moldau | played | remark |
+|--:|---|---|---|---|---|
 %s
 ## Left out
 
 | key | API | Kafka 4.2 | belongs to |
 |--:|---|---|---|
-%s`, serves, len(kafka), served.Bytes(), left.Bytes())
+%s`, reports[0].Name, reports[1].Name, reports[2].Name, behaviour(reports), serves, len(kafka), served.Bytes(), left.Bytes())
 	return page.Bytes()
 }
 
@@ -130,11 +264,11 @@ func subject(name string) string {
 	return ""
 }
 
-// TestCompatPage holds docs/compat.md to the route table.
+// TestCompatPage holds docs/compat.md to the route table and the reports.
 func TestCompatPage(t *testing.T) {
 	kafka := kafkasAPIs(t)
 	name := filepath.Join("..", "..", "..", "docs", "compat.md")
-	want := compatPage(kafka)
+	want := compatPage(kafka, suiteReports(t))
 	if *writePage {
 		if err := os.WriteFile(name, want, 0o644); err != nil {
 			t.Fatal(err)
