@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +61,7 @@ func (c *client) Producer(o script.Options) (script.Producer, error) {
 	if o.MaxBytes > 0 {
 		w.BatchBytes = int64(o.MaxBytes)
 	}
-	return &producer{w}, nil
+	return &producer{w: w}, nil
 }
 
 // balancer sends a message to the partition that it names, and leaves Any to another.
@@ -75,7 +74,11 @@ func (b balancer) Balance(m kafka.Message, partitions ...int) int {
 	return b.Balancer.Balance(m, partitions...)
 }
 
-type producer struct{ w *kafka.Writer }
+type producer struct {
+	script.NoTransactions
+
+	w *kafka.Writer
+}
 
 func (p *producer) Send(topic string, records []script.Record) ([]script.Place, error) {
 	list := make([]kafka.Message, len(records))
@@ -93,40 +96,25 @@ func (p *producer) Send(topic string, records []script.Record) ([]script.Place, 
 	return nil, p.w.WriteMessages(ctx, list...)
 }
 
-var errNoTransactions = script.NotApplicable("kafka-go writes no transactional batches")
-
-func (p *producer) Begin() error  { return errNoTransactions }
-func (p *producer) Commit() error { return errNoTransactions }
-func (p *producer) Abort() error  { return errNoTransactions }
-
-func (p *producer) SendOffset(script.Consumer, string, string, int, int64) error {
-	return errNoTransactions
-}
-
 func (p *producer) Close() error { return p.w.Close() }
 
 // consumer gathers what readers of single partitions read: kafka-go has a reader for
 // each, of a group's generation too.
 type consumer struct {
+	*script.Inbox
+
 	client  *client
-	records chan kafka.Message
-	failed  chan error
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
 	close   func() error
 
 	mu         sync.Mutex
 	generation *kafka.Generation // Of a member.
-	held       []string
-	polled     map[string]map[int]int64
 }
 
 func (c *client) consumer() (*consumer, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &consumer{
-		client: c, records: make(chan kafka.Message), failed: make(chan error, 1), cancel: cancel,
-		close: func() error { return nil }, polled: map[string]map[int]int64{},
-	}, ctx
+	return &consumer{Inbox: script.NewInbox(), client: c, cancel: cancel, close: func() error { return nil }}, ctx
 }
 
 // read reads a partition until ctx ends.
@@ -140,22 +128,20 @@ func (c *consumer) read(ctx context.Context, topic string, partition int, offset
 	for err == nil {
 		var m kafka.Message
 		if m, err = r.ReadMessage(ctx); err == nil {
-			select {
-			case c.records <- m:
-			case <-ctx.Done():
-			}
+			c.Put(ctx.Done(), topic, record(m))
 		}
 	}
 	if ctx.Err() == nil {
-		c.fail(err)
+		c.Fail(err)
 	}
 }
 
-func (c *consumer) fail(err error) {
-	select {
-	case c.failed <- err:
-	default:
+func record(m kafka.Message) script.Record {
+	r := script.Record{Key: m.Key, Value: m.Value, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Time.UnixMilli()}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, script.Header{Key: h.Key, Value: h.Value})
 	}
+	return r
 }
 
 func (c *client) Reader(topic string, partitions int, committed bool, start int64) (script.Consumer, error) {
@@ -191,7 +177,7 @@ func (c *client) Member(group string, topics []string, _ string) (script.Consume
 				continue // Next is what joins again.
 			}
 			if err != nil {
-				out.fail(err)
+				out.Fail(err)
 				return
 			}
 			out.live(generation)
@@ -204,50 +190,25 @@ func (c *client) Member(group string, topics []string, _ string) (script.Consume
 func (c *consumer) live(g *kafka.Generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.generation, c.held = g, nil
+	c.generation = g
+	var held []string
 	for topic, assignments := range g.Assignments {
 		for _, a := range assignments {
-			c.held = append(c.held, fmt.Sprintf("%s/%d", topic, a.ID))
+			held = append(held, fmt.Sprintf("%s/%d", topic, a.ID))
 			g.Start(func(ctx context.Context) { c.read(ctx, topic, a.ID, a.Offset, kafka.ReadUncommitted) })
 		}
 	}
+	c.Hold(held)
 	// The generation ends when the first of its functions returns, so one waits for it.
 	g.Start(func(ctx context.Context) {
 		<-ctx.Done()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.generation == g {
-			c.generation, c.held = nil, nil
+			c.generation = nil
+			c.Hold(nil)
 		}
 	})
-}
-
-func (c *consumer) Poll(within time.Duration) ([]script.Record, error) {
-	var got []script.Record
-	for end := time.After(within); ; {
-		select {
-		case err := <-c.failed:
-			return nil, err
-		case <-end:
-			return got, nil
-		case m := <-c.records:
-			r := script.Record{Key: m.Key, Value: m.Value, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Time.UnixMilli()}
-			for _, h := range m.Headers {
-				r.Headers = append(r.Headers, script.Header{Key: h.Key, Value: h.Value})
-			}
-			got = append(got, r)
-			if c.polled[m.Topic] == nil {
-				c.polled[m.Topic] = map[int]int64{}
-			}
-			c.polled[m.Topic][m.Partition] = m.Offset + 1
-		}
-	}
-}
-
-func (c *consumer) Held() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.held)
 }
 
 func (c *consumer) commit(offsets map[string]map[int]int64) error {
@@ -260,10 +221,7 @@ func (c *consumer) commit(offsets map[string]map[int]int64) error {
 	return g.CommitOffsets(offsets)
 }
 
-func (c *consumer) Commit() error {
-	defer clear(c.polled)
-	return c.commit(c.polled)
-}
+func (c *consumer) Commit() error { return c.CommitPolled(c.commit) }
 
 func (c *consumer) CommitAt(topic string, partition int, offset int64) error {
 	return c.commit(map[string]map[int]int64{topic: {partition: offset}})

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,21 +20,19 @@ const format = `%t %p %o %T %K %S %h\n%k%s`
 
 // consumer is a running kcat whose output is read.
 type consumer struct {
-	cmd     *exec.Cmd
-	records chan script.Record
-	failed  chan error
-	ended   chan struct{}
-	once    sync.Once
+	*script.Inbox
 
-	mu   sync.Mutex
-	held []string
+	cmd     *exec.Cmd
+	closing chan struct{} // What comes after it is read and forgotten.
+	ended   chan struct{} // Its output.
+	once    sync.Once
 }
 
 func (c *client) consume(args ...string) (*consumer, error) {
 	args = append([]string{"-b", c.bootstrap, "-u", "-f", format, "-X", "fetch.wait.max.ms=100", "-X", "fetch.message.max.bytes=8388608"}, args...)
 	out := &consumer{
-		cmd: exec.Command(*program, args...), records: make(chan script.Record),
-		failed: make(chan error, 2), ended: make(chan struct{}),
+		Inbox: script.NewInbox(), cmd: exec.Command(*program, args...),
+		closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	stdout, err := out.cmd.StdoutPipe()
 	if err != nil {
@@ -55,29 +52,25 @@ func (c *client) consume(args ...string) (*consumer, error) {
 
 // read reads records until kcat's output ends.
 func (c *consumer) read(in *bufio.Reader) {
+	defer close(c.ended)
 	for {
-		r, err := record(in)
+		topic, r, err := record(in)
 		if err != nil {
-			c.failed <- fmt.Errorf("%w: %w", errEnded, err)
+			c.Fail(fmt.Errorf("kcat ended: %w", err))
 			return
 		}
-		select {
-		case c.records <- r:
-		case <-c.ended:
-			return
-		}
+		c.Put(c.closing, topic, r)
 	}
 }
 
-func record(in *bufio.Reader) (r script.Record, err error) {
+func record(in *bufio.Reader) (topic string, r script.Record, err error) {
 	line, err := in.ReadString('\n')
 	if err != nil {
-		return r, err
+		return "", r, err
 	}
-	var topic string
 	var key, value int
 	if _, err := fmt.Sscan(line, &topic, &r.Partition, &r.Offset, &r.Timestamp, &key, &value); err != nil {
-		return r, fmt.Errorf("%q: %w", line, err)
+		return "", r, fmt.Errorf("%q: %w", line, err)
 	}
 	// Values of headers may hold a comma or a line's end; a script's "bytes" does.
 	if fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 7); fields[6] != "" {
@@ -89,7 +82,7 @@ func record(in *bufio.Reader) (r script.Record, err error) {
 	if r.Key, err = sized(in, key); err == nil {
 		r.Value, err = sized(in, value)
 	}
-	return r, err
+	return topic, r, err
 }
 
 func sized(in io.Reader, size int) ([]byte, error) {
@@ -117,12 +110,10 @@ func (c *consumer) watch(lines *bufio.Scanner) {
 		for _, p := range part.FindAllStringSubmatch(m[2], -1) {
 			held = append(held, p[1]+"/"+p[2])
 		}
-		c.mu.Lock()
-		c.held = held
 		if m[1] == "revoked" {
-			c.held = nil
+			held = nil
 		}
-		c.mu.Unlock()
+		c.Hold(held)
 	}
 }
 
@@ -146,26 +137,6 @@ func (c *client) Member(group string, topics []string, _ string) (script.Consume
 	}, topics...)...)
 }
 
-func (c *consumer) Poll(within time.Duration) ([]script.Record, error) {
-	var got []script.Record
-	for end := time.After(within); ; {
-		select {
-		case err := <-c.failed:
-			return nil, err
-		case <-end:
-			return got, nil
-		case r := <-c.records:
-			got = append(got, r)
-		}
-	}
-}
-
-func (c *consumer) Held() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.held)
-}
-
 func (c *consumer) Commit() error { return nil }
 
 func (c *consumer) CommitAt(string, int, int64) error {
@@ -178,15 +149,8 @@ func (c *consumer) Close() error {
 	c.once.Do(func() {
 		_ = c.cmd.Process.Signal(syscall.SIGINT)
 		timer := time.AfterFunc(wait, func() { _ = c.cmd.Process.Kill() })
-		// Its output is read to the end before it is waited for.
-		for done := false; !done; {
-			select {
-			case <-c.records:
-			case <-c.failed:
-				done = true
-			}
-		}
-		close(c.ended)
+		close(c.closing)
+		<-c.ended // Its output is read to the end before it is waited for.
 		err = c.cmd.Wait()
 		timer.Stop()
 	})

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,7 +46,9 @@ type client struct {
 func (c *client) Has(feature string) error {
 	switch feature {
 	case "admin":
-		return script.NotApplicable("kcat has no requests of administration")
+		return errAdmin
+	case "transactions":
+		return script.NotApplicable("kcat makes one transaction of all that it sends, and commits it")
 	case "kip848":
 		return script.NotApplicable("the librdkafka of kcat speaks the classic protocol alone")
 	case "places":
@@ -83,22 +84,18 @@ func (c *client) Producer(o script.Options) (script.Producer, error) {
 	}
 	if o.Idempotent {
 		args = append(args, "-X", "enable.idempotence=true")
-	} else if o.TransactionalID == "" {
+	} else {
 		args = append(args, "-X", "max.in.flight=1") // Without idempotence, a retry must not overtake.
 	}
-	p := &producer{client: c, args: args}
-	if o.TransactionalID != "" {
-		p.args = append(p.args, "-X", "transactional.id="+o.TransactionalID, "-X", "transaction.timeout.ms=20000")
-		p.transactional = true
-	}
-	return p, nil
+	return &producer{client: c, args: args}, nil
 }
 
 // producer runs kcat for each run of records that it can be told of at once.
 type producer struct {
-	client        *client
-	args          []string
-	transactional bool
+	script.NoTransactions
+
+	client *client
+	args   []string
 }
 
 func (p *producer) Send(topic string, records []script.Record) ([]script.Place, error) {
@@ -181,17 +178,6 @@ func (p *producer) send(topic string, records []script.Record) error {
 	return err
 }
 
-var errTransactions = script.NotApplicable("kcat makes one transaction of all that it sends, and commits it")
-
-func (p *producer) Begin() error { return errTransactions }
-
-func (p *producer) Commit() error { return errTransactions }
-func (p *producer) Abort() error  { return errTransactions }
-
-func (p *producer) SendOffset(script.Consumer, string, string, int, int64) error {
-	return errTransactions
-}
-
 func (p *producer) Close() error { return nil }
 
 func (c *client) Committed(group, topic string, partition int) (int64, error) {
@@ -260,5 +246,3 @@ func (c *client) ErrorName(err error) string {
 }
 
 func (c *client) Fenced(error) bool { return false }
-
-var errEnded = errors.New("kcat ended")

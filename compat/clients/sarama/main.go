@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -137,18 +136,12 @@ func (p *producer) SendOffset(_ script.Consumer, group, topic string, partition 
 
 // consumer takes what sarama pushes.
 type consumer struct {
-	records chan *sarama.ConsumerMessage
-	failed  chan error
-	close   func() error
+	*script.Inbox
+
+	close func() error
 
 	mu      sync.Mutex
 	session sarama.ConsumerGroupSession // Of a member.
-	held    []string
-	polled  map[string]map[int32]int64
-}
-
-func newConsumer() *consumer {
-	return &consumer{records: make(chan *sarama.ConsumerMessage), failed: make(chan error, 1), polled: map[string]map[int32]int64{}}
 }
 
 func (c *client) consuming() *sarama.Config {
@@ -172,7 +165,7 @@ func (c *client) Reader(topic string, partitions int, committed bool, start int6
 	if err != nil {
 		return nil, err
 	}
-	out, done := newConsumer(), make(chan struct{})
+	out, done := &consumer{Inbox: script.NewInbox()}, make(chan struct{})
 	var parts []sarama.PartitionConsumer
 	for p := range partitions {
 		part, err := s.ConsumePartition(topic, int32(p), start)
@@ -182,10 +175,7 @@ func (c *client) Reader(topic string, partitions int, committed bool, start int6
 		parts = append(parts, part)
 		go func() {
 			for m := range part.Messages() {
-				select {
-				case out.records <- m:
-				case <-done:
-				}
+				out.Put(done, m.Topic, record(m))
 			}
 		}()
 		go out.errors(part.Errors())
@@ -202,15 +192,16 @@ func (c *client) Reader(topic string, partitions int, committed bool, start int6
 
 func (c *consumer) errors(from <-chan *sarama.ConsumerError) {
 	for err := range from {
-		c.fail(err)
+		c.Fail(err)
 	}
 }
 
-func (c *consumer) fail(err error) {
-	select {
-	case c.failed <- err:
-	default:
+func record(m *sarama.ConsumerMessage) script.Record {
+	r := script.Record{Key: m.Key, Value: m.Value, Partition: int(m.Partition), Offset: m.Offset, Timestamp: m.Timestamp.UnixMilli()}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, script.Header{Key: string(h.Key), Value: h.Value})
 	}
+	return r
 }
 
 func (c *client) Member(group string, topics []string, _ string) (script.Consumer, error) {
@@ -218,20 +209,20 @@ func (c *client) Member(group string, topics []string, _ string) (script.Consume
 	if err != nil {
 		return nil, err
 	}
-	out, ended := newConsumer(), make(chan struct{})
+	out, ended := &consumer{Inbox: script.NewInbox()}, make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
 			if err := g.Consume(ctx, topics, out); err != nil && !errors.Is(err, sarama.ErrClosedConsumerGroup) {
-				out.fail(err)
+				out.Fail(err)
 				return
 			}
 		}
 	}()
 	go func() {
 		for err := range g.Errors() {
-			out.fail(err)
+			out.Fail(err)
 		}
 	}()
 	out.close = func() error {
@@ -247,70 +238,45 @@ func (c *consumer) Setup(s sarama.ConsumerGroupSession) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session = s
+	var held []string
 	for t, ps := range s.Claims() {
 		for _, p := range ps {
-			c.held = append(c.held, fmt.Sprintf("%s/%d", t, p))
+			held = append(held, fmt.Sprintf("%s/%d", t, p))
 		}
 	}
+	c.Hold(held)
 	return nil
 }
 
 func (c *consumer) Cleanup(sarama.ConsumerGroupSession) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session, c.held = nil, nil
+	c.session = nil
+	c.Hold(nil)
 	return nil
 }
 
 func (c *consumer) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	for m := range claim.Messages() {
-		select {
-		case c.records <- m:
-		case <-s.Context().Done():
-			return nil
+		c.Put(s.Context().Done(), m.Topic, record(m))
+		if s.Context().Err() != nil {
+			break
 		}
 	}
 	return nil
-}
-
-func (c *consumer) Poll(within time.Duration) ([]script.Record, error) {
-	var got []script.Record
-	for end := time.After(within); ; {
-		select {
-		case err := <-c.failed:
-			return nil, err
-		case <-end:
-			return got, nil
-		case m := <-c.records:
-			r := script.Record{Key: m.Key, Value: m.Value, Partition: int(m.Partition), Offset: m.Offset, Timestamp: m.Timestamp.UnixMilli()}
-			for _, h := range m.Headers {
-				r.Headers = append(r.Headers, script.Header{Key: string(h.Key), Value: h.Value})
-			}
-			got = append(got, r)
-			if c.polled[m.Topic] == nil {
-				c.polled[m.Topic] = map[int32]int64{}
-			}
-			c.polled[m.Topic][m.Partition] = m.Offset + 1
-		}
-	}
-}
-
-func (c *consumer) Held() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.held)
 }
 
 func (c *consumer) Commit() error {
-	for topic, partitions := range c.polled {
-		for p, offset := range partitions {
-			if err := c.CommitAt(topic, int(p), offset); err != nil {
-				return err
+	return c.CommitPolled(func(offsets map[string]map[int]int64) error {
+		for topic, partitions := range offsets {
+			for p, offset := range partitions {
+				if err := c.CommitAt(topic, p, offset); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	clear(c.polled)
-	return nil
+		return nil
+	})
 }
 
 func (c *consumer) CommitAt(topic string, partition int, offset int64) error {
@@ -321,12 +287,7 @@ func (c *consumer) CommitAt(topic string, partition int, offset int64) error {
 	}
 	c.session.MarkOffset(topic, int32(partition), offset, "")
 	c.session.Commit()
-	select {
-	case err := <-c.failed:
-		return err
-	default:
-		return nil
-	}
+	return c.Err()
 }
 
 func (c *consumer) Close() error { return c.close() }

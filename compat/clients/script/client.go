@@ -48,6 +48,23 @@ type Producer interface {
 	Close() error
 }
 
+// NoTransactions is embedded in a Producer of a client that has none, whose Has says so.
+type NoTransactions struct{}
+
+// Begin is not applicable.
+func (NoTransactions) Begin() error { return ErrNotApplicable }
+
+// Commit is not applicable.
+func (NoTransactions) Commit() error { return ErrNotApplicable }
+
+// Abort is not applicable.
+func (NoTransactions) Abort() error { return ErrNotApplicable }
+
+// SendOffset is not applicable.
+func (NoTransactions) SendOffset(Consumer, string, string, int, int64) error {
+	return ErrNotApplicable
+}
+
 // Consumer reads, as a member of a group or by itself.
 type Consumer interface {
 	Poll(within time.Duration) ([]Record, error)
