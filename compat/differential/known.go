@@ -81,14 +81,15 @@ var known = []Known{
 	},
 	{
 		Name:      "a JoinGroup that names a protocol twice",
-		Reference: "ClassicGroup counts the protocol twice, finds none that all members have, and throws: UNKNOWN_SERVER_ERROR, or no answer",
+		Reference: "ClassicGroup.supportedProtocols counts the protocol twice, so that it is none that all members have: UNKNOWN_SERVER_ERROR or no answer, and INCONSISTENT_GROUP_PROTOCOL to who joins after it",
 		is: func(d *Difference) bool {
 			return slices.ContainsFunc(d.sameGroup(), func(i int) bool {
 				l, failed := d.Lines[i], !d.Lines[i].Answered
 				if i == d.line {
 					failed = d.There == "no answer yet" || d.There == "UNKNOWN_SERVER_ERROR"
 				}
-				return failed && strings.HasPrefix(l.Request, "JoinGroup") && strings.Count(l.Request, `Name:"range"`) == 2
+				refused := d.API == kmsg.JoinGroup && d.There == "INCONSISTENT_GROUP_PROTOCOL" && !strings.Contains(l.Answer, "ErrorCode:")
+				return (failed || refused) && strings.HasPrefix(l.Request, "JoinGroup") && strings.Count(l.Request, `Name:"range"`) == 2
 			})
 		},
 		ends: true,

@@ -49,6 +49,9 @@ func TestKnownIsNarrow(t *testing.T) {
 		describe = `ConsumerGroupDescribe v1 {Groups:["c0" "c1"]}`
 		unknown  = "UNKNOWN_SERVER_ERROR"
 		noAnswer = "no answer yet"
+
+		join         = `JoinGroup v9 {Group:"g0" Protocols:[{Name:"range"}]}`
+		inconsistent = "INCONSISTENT_GROUP_PROTOCOL"
 	)
 	answered := func(request, answer string) Line { return Line{Request: request, Answer: answer, Answered: true} }
 	for name, c := range map[string]struct {
@@ -67,6 +70,8 @@ func TestKnownIsNarrow(t *testing.T) {
 		"an unanswered join":            {kmsg.JoinGroup, "", "{}", noAnswer, []Line{answered(doubled, noAnswer)}, twice},
 		"a failed join":                 {kmsg.JoinGroup, ".ErrorCode", "0", unknown, []Line{answered(doubled, "{ErrorCode:UNKNOWN_SERVER_ERROR}")}, twice},
 		"what comes after it":           {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{{Request: doubled}, answered(leave, "{}")}, twice},
+		"a join after it":               {kmsg.JoinGroup, ".ErrorCode", "0", inconsistent, []Line{answered(doubled, "{}"), answered(join, "{ErrorCode:INCONSISTENT_GROUP_PROTOCOL}")}, twice},
+		"a join after one refused":      {kmsg.JoinGroup, ".ErrorCode", "0", inconsistent, []Line{answered(doubled, "{ErrorCode:UNKNOWN_MEMBER_ID}"), answered(join, "{ErrorCode:INCONSISTENT_GROUP_PROTOCOL}")}, ""},
 		"another group after it":        {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{{Request: doubled}, answered(leaveG1, "{}")}, ""},
 		"after a join that was refused": {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{answered(doubled, "{ErrorCode:UNKNOWN_MEMBER_ID}"), answered(leave, "{}")}, ""},
 		"a join refused otherwise":      {kmsg.JoinGroup, ".ErrorCode", "UNKNOWN_MEMBER_ID", "INVALID_GROUP_ID", []Line{answered(doubled, "{ErrorCode:INVALID_GROUP_ID}")}, ""},
