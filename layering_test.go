@@ -77,7 +77,7 @@ var homes = []struct {
 }{
 	{[]string{"go.etcd.io/raft/v3"}, []string{"broker/internal/quorum"}, false},
 	{[]string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}, []string{"protocol/codec"}, false},
-	{[]string{"golang.org/x/sys"}, []string{"logstore/internal/mmap", "logstore/vfs"}, false},
+	{[]string{"golang.org/x/sys"}, []string{"logstore/internal/mmap", "logstore/vfs", "cmd/moldau/internal/bench"}, false},
 	{[]string{"unsafe"}, []string{"logstore/internal/mmap"}, true},
 	{[]string{"github.com/testcontainers"}, []string{"integration"}, false},
 	{[]string{"github.com/spf13/cobra", "github.com/spf13/pflag"}, []string{"cmd"}, false},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -396,8 +397,8 @@ const cellLimit = 5 * time.Minute
 func (c comparison) play(ctx context.Context, w workload, peers []*peer) (row, error) {
 	all := map[string][]cell{}
 	for n := range c.runsOf(w) {
-		// Whoever comes after a broker that has just freed the memory of its files
-		// writes into it more cheaply: each run begins with another.
+		// Each run begins with another: what one leaves behind is not always the same
+		// one's advantage.
 		first := n % len(peers)
 		for _, p := range slices.Concat(peers[first:], peers[:first]) {
 			if slices.Contains(w.except, p.name) || hopeless(all[p.name]) {
@@ -443,6 +444,9 @@ func hopeless(cells []cell) bool {
 // it is stopped, so that the next row finds it fresh.
 func (c comparison) playOnce(ctx context.Context, w workload, p *peer) (Result, error) {
 	if err := c.revive(ctx, p); err != nil {
+		return Result{}, err
+	}
+	if err := makeRoom(filepath.Dir(p.log), 5*scale(c.scale).bytes(gib)/4); err != nil {
 		return Result{}, err
 	}
 	runtime.GC() // This process is the client; each begins with it alike.

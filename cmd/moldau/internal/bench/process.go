@@ -9,13 +9,9 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of CPU times in /proc: USER_HZ, which Linux has
-// frozen at 100 for programs on every architecture that Go knows.
-const ticksPerSecond = 100
-
 // Usage is what a process spent during a measurement.
 type Usage struct {
-	// CPU is user and system time of all its threads, exact to 10 ms.
+	// CPU is user and system time of all its threads.
 	CPU time.Duration `json:"cpu_ns"`
 	// AnonPeakBytes is the most anonymous memory seen: heap and stacks, which
 	// only the process itself can give back.
@@ -27,34 +23,6 @@ type Usage struct {
 
 // memory is one look at a process.
 type memory struct{ anonBytes, fileBytes int64 }
-
-// parseCPU reads user and system time from the text of /proc/PID/stat.
-func parseCPU(stat string) (time.Duration, error) {
-	// The second field is the program's name in parentheses; it may itself
-	// contain blanks and parentheses.
-	_, rest, ok := cutLast(stat, ')')
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/PID/stat has the form %q, which is not Linux's", stat)
-	}
-	var ticks int64
-	for _, field := range fields[11:13] { // utime and stime.
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("a CPU time in /proc/PID/stat: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
-}
-
-func cutLast(s string, sep byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
-}
 
 // parseMemory reads the resident sizes from the text of /proc/PID/status.
 func parseMemory(status string) (memory, error) {
@@ -82,14 +50,6 @@ func parseMemory(status string) (memory, error) {
 		return m, errors.New("/proc/PID/status lacks RssAnon or RssFile (Linux 4.5 or later has them)")
 	}
 	return m, nil
-}
-
-func readCPU(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("--pid %d: is the process on this machine, and is this Linux? %w", pid, err)
-	}
-	return parseCPU(string(text))
 }
 
 func readMemory(pid int) (memory, error) {
