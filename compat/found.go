@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +28,7 @@ var foundScenarios = []Scenario{
 	{ID: "produce.refuse.unfit-before-acks", Says: "A batch that its version of Produce may not bring is refused as such even with acks that there are not.", Run: unfitBeforeAcks},
 	{ID: "fetch.session.deleted-topic", Says: "In a session that was begun with topic ids a deleted topic is UNKNOWN_TOPIC_OR_PARTITION, and one that was made again INCONSISTENT_TOPIC_ID.", Refs: []string{"KIP-516"}, Since: "3.1", Run: sessionDeletedTopic},
 	{ID: "transactions.aborted-without-records", Says: "Who reads committed records is told of aborted transactions even where the limit of the fetch leaves no room for records.", Refs: []string{"KIP-98"}, Run: byBoth(abortedWithoutRecords)},
+	{ID: "fetch.limits.cut-first", Says: "A first batch that what is left of the limits would cut is left out, and so are the aborted transactions.", Run: cutFirst},
 	{ID: "transactions.log-append-time", Says: "The marker of a transaction bears the timestamp type of its topic.", Refs: []string{"KIP-32", "KIP-98"}, Run: byBoth(markerAppendTime)},
 	{ID: "groups.commit.refused-makes-group", Says: "A commit whose offsets are all refused for their metadata makes its group all the same.", Run: refusedMakesGroup},
 }
@@ -289,6 +292,27 @@ func abortedWithoutRecords(p *transactor) {
 			for _, a := range second.AbortedTransactions {
 				equal(t, "the producer", a.ProducerID, id)
 				equal(t, "the first offset", a.FirstOffset, 0)
+			}
+		}
+	})
+}
+
+func cutFirst(t *T) {
+	topic := t.Topic(2)
+	t.appendTo(topic, 0, plainBatch("a"))
+	t.appendTo(topic, 1, plainBatch("b"))
+	size := len(t.fetch(11, topic, 0).RecordBatches)
+	t.each(kmsg.Fetch, 4, 18, func(v int16) {
+		for room, want := range map[int]int{0: 0, 1: 0, size - 1: 0, size: size, size + 1: size} {
+			for isolation := range int8(2) {
+				// The first answer is whole whatever the limits are; what they leave is the other's.
+				req := t.fetchRequest(v, topic, fetching{partition: 1}, fetching{partition: 0})
+				req.MaxBytes, req.IsolationLevel = int32(size+room), isolation
+				parts := one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions
+				other := parts[slices.IndexFunc(parts, func(p kmsg.FetchResponseTopicPartition) bool { return p.Partition == 0 })]
+				equal(t, fmt.Sprintf("bytes with room for %d of %d", room, size), len(other.RecordBatches), want)
+				told := isolation == 1 && (room == 0 || want > 0)
+				equal(t, fmt.Sprintf("aborted transactions are not null, with room for %d of %d", room, size), other.AbortedTransactions != nil, told)
 			}
 		}
 	})

@@ -12,8 +12,9 @@ import (
 
 // Read finds the records from offset from on that lie below upTo: at most maxBytes of
 // them, from the first batch that holds from or a higher offset, within one segment.
-// Like Kafka it cuts at maxBytes without regard to batches; with minOne the first
-// batch is whole even so. The span is empty when there is nothing below upTo.
+// Like Kafka it cuts at maxBytes without regard to batches, but for the first: with
+// minOne that one is whole, without it the span is empty where it would not be. The
+// span is empty, too, when there is nothing below upTo.
 //
 // *OffsetError says that from lies below the start or above the end.
 func (l *Log) Read(from int64, maxBytes int, upTo Mark, minOne bool) (span Span, err error) {
@@ -55,8 +56,11 @@ func (l *Log) readState(st *state, from int64, maxBytes int, upTo Mark, minOne b
 		return Span{}, l.ioError("read", err)
 	}
 	n := int64(max(maxBytes, 0))
-	if minOne {
+	switch {
+	case minOne:
 		n = max(n, p.SizeBytes)
+	case n < p.SizeBytes:
+		n = 0
 	}
 	n = min(n, limit-p.Position)
 	if !ok || n <= 0 {

@@ -362,6 +362,7 @@ func TestReadLimits(t *testing.T) {
 	}{
 		"nothing":             {0, false, "", true},
 		"one whole batch":     {1, true, strings.Repeat("x", 1000), true},
+		"none, cut":           {1000, false, "", true},
 		"all there is, twice": {1 << 20, false, strings.Repeat("x", 1000) + " y", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,8 +370,8 @@ func TestReadLimits(t *testing.T) {
 			if err != nil || r.More != tc.more || r.HighWatermark != 2 || r.End != 2 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if got := valuesIn(t, bytesOf(t, r)); got != tc.want {
-				t.Errorf("read %q", got)
+			if got := valuesIn(t, bytesOf(t, r)); got != tc.want || (got == "") != (r.Span.Len() == 0) {
+				t.Errorf("read %q, %d bytes", got, r.Span.Len())
 			}
 		})
 	}

@@ -40,7 +40,7 @@ type ReadResult struct {
 	// As they were before the read.
 	HighWatermark, Stable, LogStart, End int64
 	// Aborted are the aborted transactions that a Committed reader of Span must
-	// skip; not nil for one, nil for others.
+	// skip; not nil for one, unless his first batch did not fit, nil for others.
 	Aborted []producer.Aborted
 	// Diverging is set if the reader's log is not a prefix of this one: where they
 	// part. There are no records then.
@@ -86,7 +86,8 @@ func (p *Partition) Read(now time.Time, q ReadRequest) (ReadResult, error) {
 	}
 	r.Span = span
 	r.More = q.Offset < upTo.Offset
-	if q.Isolation == Committed {
+	tooLong := q.MaxBytes > 0 && span.Len() == 0 && r.More // Kafka tells of no transactions then.
+	if q.Isolation == Committed && !tooLong {
 		if r.Aborted, err = p.aborted(q.Offset, span, upTo); err != nil {
 			span.Release()
 			return ReadResult{}, err
