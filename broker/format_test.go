@@ -11,7 +11,10 @@ import (
 // formatted again.
 func TestFormatNamesTheCluster(t *testing.T) {
 	disk := vfs.NewMem()
-	cfg := Config{FS: disk, Dir: "/data", ClusterID: "4L6g3nShT-eMCtK--X86sw"}
+	cfg := Config{
+		FS: disk, Dir: "/data", ClusterID: "4L6g3nShT-eMCtK--X86sw",
+		Settings: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0"},
+	}
 	levels, err := Format(cfg)
 	if err != nil {
 		t.Fatal(err)
