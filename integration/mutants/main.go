@@ -8,9 +8,11 @@
 //	go run ./mutants -n 20 -seed 4 -in coordinator/txn,broker/internal/replica -- \
 //		go test -run TestHistory -binary '$MOLDAU' .
 //
-// The command gets the binary with the fault as $MOLDAU. A fault is found when the
-// command fails; one that does not build is drawn again. The report on the standard
-// output is a table in Markdown.
+// The command gets the binary with the fault as $MOLDAU, and what go build and go test
+// take it from as $OVERLAY. A fault is found when the command fails; one that does not
+// build is drawn again. More commands, each after another --, are run in turn until one
+// finds the fault. The report on the standard output is a table in Markdown, which says
+// by number which that was.
 package main
 
 import (
@@ -19,11 +21,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,8 +50,9 @@ func main() {
 
 // run plants count faults and prints what became of each.
 func run(ctx context.Context, root string, folders []string, count int, seed uint64, limit time.Duration, command []string) error {
-	if len(command) == 0 {
-		return errors.New("no command after --")
+	commands, err := split(command)
+	if err != nil {
+		return err
 	}
 	var sites []site
 	for _, folder := range folders {
@@ -65,13 +70,13 @@ func run(ctx context.Context, root string, folders []string, count int, seed uin
 	}
 	defer os.RemoveAll(dir)
 
-	p := planter{root: root, dir: dir, command: command, limit: limit}
+	p := planter{root: root, dir: dir, commands: commands, limit: limit}
 	if err := p.sound(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("%d of %d places, seed %d, in %s\n\n", count, len(sites), seed, strings.Join(folders, ", "))
 	fmt.Print("| # | fault | found |\n|---|---|---|\n")
-	planted, found := 0, 0
+	planted, found := 0, make(map[string]int)
 	for _, s := range sites {
 		if planted == count {
 			break
@@ -84,13 +89,33 @@ func run(ctx context.Context, root string, folders []string, count int, seed uin
 			continue
 		}
 		planted++
-		if verdict != missed {
-			found++
-		}
+		found[verdict]++
 		fmt.Printf("| %d | `%s` | %s |\n", planted, strings.ReplaceAll(s.String(), "|", `\|`), verdict)
 	}
-	fmt.Printf("\n%d of %d found.\n", found, planted)
+	fmt.Printf("\n%d of %d found", planted-found[missed], planted)
+	for _, verdict := range slices.Sorted(maps.Keys(found)) {
+		fmt.Printf("; %s: %d", verdict, found[verdict])
+	}
+	fmt.Println(".")
 	return nil
+}
+
+// split separates commands at each --.
+func split(args []string) (commands [][]string, err error) {
+	for {
+		n := slices.Index(args, "--")
+		if n < 0 {
+			n = len(args)
+		}
+		if n == 0 {
+			return nil, errors.New("no command after --")
+		}
+		commands = append(commands, args[:n])
+		if n == len(args) {
+			return commands, nil
+		}
+		args = args[n+1:]
+	}
 }
 
 // What became of a fault.
@@ -99,12 +124,13 @@ const (
 	missed  = "no"
 	failed  = "yes"
 	slow    = "yes, by the time limit"
+	by      = "%s, by %d"
 )
 
 // planter builds faults and runs the command against them.
 type planter struct {
 	root, dir string
-	command   []string
+	commands  [][]string
 	limit     time.Duration
 }
 
@@ -153,9 +179,11 @@ func (p planter) try(ctx context.Context, s site) (verdict string, err error) {
 	return verdict, nil
 }
 
+func (p planter) overlay() string { return filepath.Join(p.dir, "overlay.json") }
+
 // build builds the binary with files replaced.
 func (p planter) build(ctx context.Context, replace map[string]string) (string, error) {
-	overlay := filepath.Join(p.dir, "overlay.json")
+	overlay := p.overlay()
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
@@ -172,18 +200,32 @@ func (p planter) build(ctx context.Context, replace map[string]string) (string, 
 	return binary, nil
 }
 
-// judge runs the command against a binary, and returns the end of what it printed.
+// judge runs the commands against a binary until one finds a fault, and returns the end
+// of what the last one printed.
 func (p planter) judge(ctx context.Context, binary string) (verdict, output string) {
+	for n, command := range p.commands {
+		if verdict, output = p.ask(ctx, command, binary); verdict != missed {
+			if len(p.commands) > 1 {
+				verdict = fmt.Sprintf(by, verdict, n+1)
+			}
+			break
+		}
+	}
+	return verdict, output
+}
+
+func (p planter) ask(ctx context.Context, command []string, binary string) (verdict, output string) {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
-	args := make([]string, len(p.command))
-	for n, arg := range p.command {
-		args[n] = strings.ReplaceAll(arg, "$MOLDAU", binary)
+	replace := strings.NewReplacer("$MOLDAU", binary, "$OVERLAY", p.overlay())
+	args := make([]string, len(command))
+	for n, arg := range command {
+		args[n] = replace.Replace(arg)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // The broker ends with the command.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Env = append(os.Environ(), "MOLDAU="+binary)
+	cmd.Env = append(os.Environ(), "MOLDAU="+binary, "OVERLAY="+p.overlay())
 	out, err := cmd.CombinedOutput()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // Brokers that a failed command has left.

@@ -55,3 +55,22 @@ func TestSites(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestCommands: each -- begins another command, and none is empty.
+func TestCommands(t *testing.T) {
+	for text, want := range map[string][][]string{
+		"a b":         {{"a", "b"}},
+		"a -- b -- c": {{"a"}, {"b"}, {"c"}},
+		"":            nil,
+		"a --":        nil,
+		"-- a":        nil,
+	} {
+		got, err := split(strings.Fields(text))
+		if (err != nil) != (want == nil) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
