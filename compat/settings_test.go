@@ -85,6 +85,13 @@ func TestAutoCreationDisabled(t *testing.T) {
 	}, "auto.create.topics.enable=false")
 }
 
+func TestAutoCreationAsKafka(t *testing.T) {
+	with(t, func(t *T) {
+		metadataAutoCreate(t)
+		equal(t, "what deviates", t.deviation, "")
+	}, "moldau.auto.create.topics.wait=false")
+}
+
 func TestDefaultsOfNewTopics(t *testing.T) {
 	with(t, func(t *T) {
 		name := t.name("auto")

@@ -65,6 +65,7 @@ func Removed(name string) bool {
 const (
 	ProduceValidation = "moldau.produce.validation"
 	AdminListener     = "moldau.admin.listener"
+	AutoCreateWait    = "moldau.auto.create.topics.wait"
 )
 
 // ownTable lists the settings that Kafka does not have. They are few, and each
@@ -80,6 +81,11 @@ func ownTable() []*Def {
 		{
 			Name: AdminListener, Type: String, Default: "", Class: Works,
 			Doc: "The address, as HOST:PORT, of metrics, health and profiles over HTTP; empty serves none.",
+		},
+		{
+			Name: AutoCreateWait, Type: Boolean, Default: "true", Class: Works,
+			Doc: "Whether a Metadata request that makes a topic is answered with it. If not, the answer is " +
+				"UNKNOWN_TOPIC_OR_PARTITION and the client comes again, as with Kafka.",
 		},
 	}
 }

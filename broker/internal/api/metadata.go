@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/coordinator/controller"
+	"github.com/moldau-broker/moldau/protocol/config"
 )
 
 // metadata serves Metadata (3), versions 0 to 13: which brokers there are, as
@@ -153,7 +154,8 @@ func (m *metadataTopics) byName(ctx context.Context) []kmsg.MetadataResponseTopi
 
 // create makes a missing topic if request and broker allow it. Apache answers
 // UNKNOWN_TOPIC_OR_PARTITION first and creates meanwhile, so that the client asks
-// again; here the topic is there before the answer is (docs/deviations.md).
+// again; here the topic is there before the answer is (docs/deviations.md), and the
+// answer tells it unless moldau.auto.create.topics.wait is off.
 func (m *metadataTopics) create(ctx context.Context, name string) (*controller.Topic, error) {
 	allowed := m.req.AllowAutoTopicCreation || m.req.Version < 4
 	if !allowed || m.env.AutoCreate == nil {
@@ -166,7 +168,7 @@ func (m *metadataTopics) create(ctx context.Context, name string) (*controller.T
 		return nil, kerr.TopicAuthorizationFailed
 	}
 	err := m.env.AutoCreate(ctx, name)
-	if t, ok := m.env.Image().Topic(name); ok {
+	if t, ok := m.env.Image().Topic(name); ok && m.env.Settings().Bool(config.AutoCreateWait) {
 		return t, nil
 	}
 	if errors.Is(err, kerr.InvalidTopicException) {
