@@ -130,6 +130,26 @@ func TestNormalise(t *testing.T) {
 			&kmsg.FindCoordinatorResponse{Coordinators: []kmsg.FindCoordinatorResponseCoordinator{{Key: "b-y"}, {Key: "b-x"}}},
 			[]string{".Coordinators[].Key", ".Coordinators[].Key"},
 		},
+		"topics of an assignment": {
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(0, "a-t0", "a-t1")},
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(0, "b-t1", "b-t0")},
+			nil,
+		},
+		"other topics of an assignment": {
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(0, "a-t0", "a-t1")},
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(0, "b-t0", "b-t2")},
+			[]string{".MemberAssignment.Topics[].Topic"},
+		},
+		"versions of an assignment": {
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(0, "a-t0")},
+			&kmsg.SyncGroupResponse{MemberAssignment: assigned(1, "b-t0")},
+			[]string{".MemberAssignment.AssignmentVersion"},
+		},
+		"an assignment of another kind": {
+			&kmsg.SyncGroupResponse{MemberAssignment: []byte("for m0")},
+			&kmsg.SyncGroupResponse{MemberAssignment: []byte("for m1")},
+			[]string{".MemberAssignment"},
+		},
 		"times": {
 			&kmsg.ListOffsetsResponse{Topics: []kmsg.ListOffsetsResponseTopic{{Partitions: []kmsg.ListOffsetsResponseTopicPartition{{Timestamp: 1_000_005}, {Timestamp: 99_000_000}, {Timestamp: -1}}}}},
 			&kmsg.ListOffsetsResponse{Topics: []kmsg.ListOffsetsResponseTopic{{Partitions: []kmsg.ListOffsetsResponseTopicPartition{{Timestamp: 1_000_006}, {Timestamp: 99_000_777}, {Timestamp: -1}}}}},
@@ -146,6 +166,14 @@ func TestNormalise(t *testing.T) {
 			}
 		})
 	}
+}
+
+func assigned(version int16, topics ...string) []byte {
+	a := kmsg.ConsumerMemberAssignment{Version: version}
+	for _, topic := range topics {
+		a.Topics = append(a.Topics, kmsg.ConsumerMemberAssignmentTopic{Topic: topic, Partitions: []int32{0, 1}})
+	}
+	return a.AppendTo(nil)
 }
 
 // TestBatchesAreRead: what a batch says is compared, whatever its codec; and a

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"reflect"
@@ -60,6 +61,7 @@ var unordered = map[string]string{
 	"OffsetFetchResponseGroupTopicPartition":                       "all offsets of a group are a map",
 	"ConsumerGroupHeartbeatResponseAssignmentTopic":                "an assignment is a map",
 	"AssignmentTopicPartition":                                     "an assignment is a map",
+	"ConsumerMemberAssignmentTopic":                                "the broker makes it of a map by topic id, if the group is a consumer group",
 	"ApiVersionsResponseApiKey":                                    "keys may come in any order",
 	"ApiVersionsResponseSupportedFeature":                          "features are a map",
 	"ApiVersionsResponseFinalizedFeature":                          "features are a map",
@@ -184,8 +186,25 @@ func (v *view) raw(x reflect.Value, field string) *node {
 		return &node{text: "null", zero: true}
 	case field == "RecordBatches" || field == "Records":
 		return v.batches(b)
+	case field == "MemberAssignment":
+		if n := v.assignment(b); n != nil {
+			return n
+		}
 	}
 	return &node{text: fmt.Sprintf("%q", strings.ReplaceAll(string(b), v.prefix, ""))}
+}
+
+// assignment reads an assignment as consumers do; nil if it is none.
+func (v *view) assignment(b []byte) *node {
+	var a kmsg.ConsumerMemberAssignment
+	if a.ReadFrom(b) != nil || !bytes.Equal(a.AppendTo(nil), b) {
+		return nil
+	}
+	n := v.structure(reflect.ValueOf(a))
+	n.names = append(n.names, "AssignmentVersion") // Which is no version of a request.
+	n.inside = append(n.inside, &node{text: strconv.Itoa(int(a.Version))})
+	n.zero = false
+	return n
 }
 
 func (v *view) uuid(x reflect.Value) *node {
