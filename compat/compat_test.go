@@ -80,6 +80,23 @@ func TestSlowScenarios(t *testing.T) {
 	})
 }
 
+// TestFirstQuestion plays scenarios whose question is the first one that a broker is
+// asked: no coordinator of groups serves yet.
+func TestFirstQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mb := brokertest.Start(t)
+		first := slices.DeleteFunc(compat.Scenarios(), func(s compat.Scenario) bool { return s.ID != "groups.consumer.describe-empty-id" })
+		report, err := compat.Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.Run(t.Context(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Results) != 1 {
+			t.Fatalf("%d scenarios were played", len(report.Results))
+		}
+		judge(t, report)
+	})
+}
+
 // TestScenariosAreWellFormed holds the list to its own rules.
 func TestScenariosAreWellFormed(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z]+(\.[a-z0-9-]+)+$`)

@@ -51,7 +51,7 @@ func (ch *change) join(rq Request, req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupR
 	c, isNew := ch.s.cfg.Consumer, req.MemberID == ""
 	id := req.MemberID
 	if isNew {
-		id = ch.s.newUUID()
+		id = ch.s.newConsumerID()
 	}
 	switch {
 	case !c.Upgrade && !c.Downgrade:

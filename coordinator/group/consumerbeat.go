@@ -86,7 +86,7 @@ func (s *Shard) validateBeat(req *kmsg.ConsumerGroupHeartbeatRequest) *refusal {
 // consumerIsHere is a heartbeat of a member that joins or stays.
 func (s *Shard) consumerIsHere(rq Request, req *kmsg.ConsumerGroupHeartbeatRequest, resp *kmsg.ConsumerGroupHeartbeatResponse) *refusal {
 	if req.MemberID == "" {
-		req.MemberID = s.newUUID()
+		req.MemberID = s.newConsumerID()
 	}
 	joins := req.MemberEpoch == epochJoins
 	ch, err := s.consumerGroup(req.Group, joins)

@@ -52,7 +52,8 @@ type names struct {
 	numbers map[string]string // By UUID.
 }
 
-var uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+// uuid is a random UUID, in hexadecimal digits or as Kafka writes its own.
+var uuid = regexp.MustCompile(`\b[0-9A-Za-z_]{8}[QRST][0-9A-Za-z_]{13}\b|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
 func (n *names) short(s string) string {
 	return uuid.ReplaceAllStringFunc(s, func(u string) string {

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -291,11 +293,28 @@ func (s *Shard) newMemberID(prefix string) string { return prefix + "-" + s.newU
 
 // newUUID makes a random UUID.
 func (s *Shard) newUUID() string {
-	hi, lo := s.rand.Uint64(), s.rand.Uint64()
-	hi = hi&^0xf000 | 0x4000         // Version 4,
-	lo = lo&^(3<<62) | uint64(1)<<63 // variant 1.
+	hi, lo := s.randomUUID()
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x",
 		hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
+}
+
+// newConsumerID makes the id of a member of a consumer group that has made none: a
+// random UUID as Kafka writes its own, which are never those with a dash.
+func (s *Shard) newConsumerID() string {
+	for {
+		hi, lo := s.randomUUID()
+		id := base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, hi), lo))
+		if !strings.Contains(id, "-") {
+			return id
+		}
+	}
+}
+
+func (s *Shard) randomUUID() (hi, lo uint64) {
+	hi, lo = s.rand.Uint64(), s.rand.Uint64()
+	hi = hi&^0xf000 | 0x4000         // Version 4,
+	lo = lo&^(3<<62) | uint64(1)<<63 // variant 1.
+	return hi, lo
 }
 
 func millis(ms int32) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -37,6 +37,8 @@ func (e *Env) describeConsumerGroup(ctx context.Context, call *Call, req *kmsg.C
 		return failed(kerr.UnsupportedVersion.Code, nil), nil
 	case !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, id):
 		return failed(kerr.GroupAuthorizationFailed.Code, nil), nil
+	case id == "": // Whether or not there is a coordinator.
+		return failed(kerr.InvalidGroupID.Code, nil), nil
 	}
 	one := kmsg.NewPtrConsumerGroupDescribeRequest()
 	one.Version, one.Groups = req.Version, []string{id}
