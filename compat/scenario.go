@@ -76,7 +76,7 @@ func Scenarios() []Scenario {
 		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
-		consumerScenarios, transactionScenarios, transactionAnswers,
+		consumerScenarios, groupAnswers, transactionScenarios, transactionAnswers,
 		foundScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
