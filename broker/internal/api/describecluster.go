@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -18,21 +19,18 @@ const (
 // and gets only what the listener is for; version 2 can include fenced brokers.
 func describeCluster(_ context.Context, env *Env, call *Call, req *kmsg.DescribeClusterRequest) (*kmsg.DescribeClusterResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeClusterResponse)
-	im := env.Image()
-	resp.ClusterID, resp.ControllerID = im.ClusterID, -1
-	resp.EndpointType = req.EndpointType
-	resp.ClusterAuthorizedOperations = unasked
+	resp.EndpointType, resp.ControllerID, resp.ClusterAuthorizedOperations = endpointBrokers, -1, unasked
 	if req.EndpointType != endpointBrokers {
-		resp.EndpointType = endpointBrokers
 		resp.ErrorCode = kerr.UnsupportedEndpointType.Code
-		resp.ErrorMessage = kmsg.StringPtr("Unsupported endpoint type")
+		resp.ErrorMessage = kmsg.StringPtr(fmt.Sprintf("Unsupported endpoint type %d", req.EndpointType))
 		if req.EndpointType == endpointControllers {
 			resp.ErrorCode = kerr.MismatchedEndpointType.Code
-			resp.ErrorMessage = kmsg.StringPtr("The request was sent to an endpoint of the wrong type.")
+			resp.ErrorMessage = kmsg.StringPtr("The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER")
 		}
 		return resp, nil
 	}
-	resp.ControllerID = env.contact(env.alive(call.Conn, im))
+	im := env.Image()
+	resp.ClusterID, resp.ControllerID = im.ClusterID, env.contact(env.alive(call.Conn, im))
 	for b := range im.Brokers() {
 		host, port, ok := env.endpoint(call.Conn, b)
 		if !ok || b.Fenced && !req.IncludeFencedBrokers {
