@@ -74,7 +74,7 @@ func Scenarios() []Scenario {
 		fetchScenarios, fetchSessionScenarios, otherFetches,
 		offsetScenarios,
 		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
-		clusterScenarios, adminScenarios, storageScenarios,
+		clusterScenarios, clusterAnswers, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 		consumerScenarios, groupAnswers, transactionScenarios, transactionAnswers,
 		foundScenarios,
