@@ -125,7 +125,7 @@ func (d *describer) topic(name string) ([]kmsg.DescribeConfigsResponseResourceCo
 		return nil, configRefusal(kerr.InvalidTopicException, "%s", why)
 	}
 	if _, ok := d.im.Topic(name); !ok {
-		return nil, configRefusal(kerr.UnknownTopicOrPartition, "%s", kerr.UnknownTopicOrPartition.Description)
+		return nil, &controller.Refusal{Kerr: kerr.UnknownTopicOrPartition} // Kafka says no more.
 	}
 	layers := d.env.Layers(d.im)
 	layers.Topic = d.im.Config(controller.KindTopic, name)
