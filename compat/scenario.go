@@ -73,7 +73,7 @@ func Scenarios() []Scenario {
 		produceScenarios, produceRefusals, malformedScenarios, idempotenceScenarios,
 		fetchScenarios, fetchSessionScenarios, otherFetches,
 		offsetScenarios,
-		createScenarios, topicScenarios, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
+		createScenarios, topicScenarios, topicAnswers, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, clusterAnswers, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 		consumerScenarios, groupAnswers, transactionScenarios, transactionAnswers,
