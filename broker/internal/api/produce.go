@@ -147,6 +147,9 @@ func (p *producing) check(records []byte) {
 	p.producerID = b.ProducerID()
 }
 
+// severalProducers says why such a request is refused.
+var severalProducers = "the request has transactional batches of more than one producer or epoch"
+
 // transactional says whether records begin with a transactional batch. The beginning of
 // one is none: there is nothing that could come into a transaction.
 func transactional(records []byte) bool {
@@ -169,8 +172,11 @@ func (p *producing) appendTopic(r *produceReader) {
 			p.check(records)
 		}
 		part := producePart{index, failed(cmp.Or(p.refusal, refusal))}
-		if part.code == 0 {
+		switch part.code {
+		case 0:
 			p.appendOne(topic, &part, records)
+		case kerr.InvalidProducerIDMapping.Code:
+			part.message = &severalProducers
 		}
 		p.q.parts = append(p.q.parts, part)
 	}
