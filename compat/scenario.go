@@ -72,7 +72,7 @@ func Scenarios() []Scenario {
 		protocolScenarios,
 		produceScenarios, produceRefusals, malformedScenarios, idempotenceScenarios,
 		fetchScenarios, fetchSessionScenarios, otherFetches,
-		offsetScenarios,
+		offsetScenarios, recordAnswers,
 		createScenarios, topicScenarios, topicAnswers, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, clusterAnswers, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
