@@ -56,11 +56,16 @@ func fetchAsReplica(t *T) {
 	topic := t.Topic(1)
 	t.append(topic, plainBatch("a"))
 	t.each(kmsg.Fetch, 4, 18, func(v int16) {
-		req := t.fetchRequest(v, topic, fetching{})
-		asReplica(req, v, 4711)
-		p := one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions)
-		t.code("fetch", p.ErrorCode, kerr.NotLeaderForPartition)
-		equal(t, "bytes", len(p.RecordBatches), 0)
+		for _, id := range []int32{0, 4711} {
+			if id == t.target.node {
+				continue
+			}
+			req := t.fetchRequest(v, topic, fetching{})
+			asReplica(req, v, id)
+			p := one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions)
+			t.code("fetch as broker "+itoa(id), p.ErrorCode, kerr.NotLeaderForPartition)
+			equal(t, "bytes", len(p.RecordBatches), 0)
+		}
 	})
 }
 

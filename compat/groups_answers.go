@@ -468,9 +468,13 @@ func offsetDeleteAnswers(t *T) {
 		}
 		req.Topics = append(req.Topics, rt)
 	}
+	empty := t.name("missing") // Is told without partitions, and one that is there not at all.
+	for _, name := range []string{t.Topic(1), empty} {
+		req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: name})
+	}
 	want := kmsg.NewPtrOffsetDeleteResponse()
 	unknown := kerr.UnknownTopicOrPartition.Code
-	for name, codes := range map[string]map[int32]int16{topic: {0: 0, 2: unknown, -1: unknown}, missing: {0: unknown}} {
+	for name, codes := range map[string]map[int32]int16{topic: {0: 0, 2: unknown, -1: unknown}, missing: {0: unknown}, empty: nil} {
 		rt := kmsg.NewOffsetDeleteResponseTopic()
 		rt.Topic = name
 		for n, code := range codes {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,6 +23,7 @@ var malformedScenarios = []Scenario{
 	{ID: "produce.malformed.max-timestamp-mended", Says: "A wrong maximum timestamp of a batch is mended.", Run: malformedMaxTimestamp},
 	{ID: "produce.partition-twice", Says: "Of a partition named twice in a request the last batch is appended, and answered.", Run: producePartitionTwice},
 	{ID: "produce.timestamp.negative", Says: "Timestamps below -1 are records of long ago.", Run: produceTimestampNegative},
+	{ID: "produce.malformed.cut-request", Says: "A Produce that ends before its fields do closes the connection, wherever it is cut.", Run: cutProduce},
 }
 
 // sealed recomputes the checksum of a batch.
@@ -190,4 +192,37 @@ func produceTimestampNegative(t *T) {
 	topic := t.OldTopic()
 	p := t.produce(t.newest(kmsg.Produce, 9), topic, times(codecNone, -2).bytes())
 	t.ok("produce", p.ErrorCode)
+}
+
+// cutProduce sends every beginning of a request, as a frame of its own.
+func cutProduce(t *T) {
+	topic := t.Topic(1)
+	for _, v := range []int16{3, 8, 9, 13} {
+		if !t.has(kmsg.Produce, v) {
+			continue
+		}
+		for _, id := range []*string{nil, ptr("id")} {
+			req := t.produceRequest(v, -1, topic, portion{0, plainBatch("a").bytes()})
+			req.TransactionID = id
+			req.SetVersion(v)
+			whole := t.Conn().Frame(req, 1)
+			header := 4 + 8 + 2 + len("moldau-compat")
+			if v >= 9 {
+				header++ // Its tagged fields.
+			}
+			for end := header; end < len(whole); end++ {
+				t.part = fmt.Sprintf("version %d, cut after %d of %d bytes", v, end-header, len(whole)-header)
+				c := t.Dial()
+				cut := slices.Clone(whole[:end])
+				binary.BigEndian.PutUint32(cut, uint32(end-4))
+				if err := c.SendRaw(cut); err != nil {
+					t.Fatalf("send: %v", err)
+				}
+				t.closes(c)
+				_ = c.Close()
+			}
+		}
+	}
+	t.part = ""
+	equal(t, "end of the log", t.endOffset(topic), 0)
 }

@@ -19,6 +19,7 @@ var transactionAnswers = []Scenario{
 	{ID: "transactions.commit-offsets.refused", Says: "TxnOffsetCommit refuses groups without a name, producers that are not known or fenced, and members of no group.", Refs: []string{"KIP-447"}, Run: commitOffsetsRefused},
 	// Alone: where others ask meanwhile, Kafka tells all of them what the first one knows.
 	{ID: "transactions.commit-offsets.not-added", Says: "Offsets of a group that was not added to the transaction are INVALID_TXN_STATE, and TRANSACTION_ABORTABLE in version 4.", Refs: []string{"KIP-890"}, Alone: true, Run: commitOffsetsNotAdded},
+	{ID: "transactions.verification-off", Says: "Where transaction.partition.verification.enable is false, a partition that was not added to the transaction is written to.", Refs: []string{"KIP-890"}, Alone: true, Run: verificationOff},
 	{ID: "transactions.end.whole-answer", Says: "EndTxn ends a transaction once and may be repeated, but not with the other outcome; fenced producers end none.", Refs: []string{"KIP-98", "KIP-890"}, Run: endAnswers},
 	{ID: "transactions.markers.whole-answer", Says: "WriteTxnMarkers ends a producer's transaction in each partition that is there.", Refs: []string{"KIP-98", "KIP-664", "KIP-1228"}, Run: markersAnswers},
 	{ID: "transactions.describe.whole-answer", Says: "DescribeTransactions, ListTransactions and DescribeProducers tell all of an open transaction.", Refs: []string{"KIP-664", "KIP-994", "KIP-1152"}, Run: describeTransactionAnswers},
@@ -398,6 +399,36 @@ func commitOffsetsNotAdded(t *T) {
 		}
 		p := t.older()
 		whole(t, "a group that is not in the transaction", t.commitOffsets(v, p.offsetsRequest(group, topic, 0)), offsetsAnswer(entry{topic, map[int32]int16{0: want}}))
+	})
+}
+
+func verificationOff(t *T) {
+	const key = "transaction.partition.verification.enable"
+	set := func(c *Conn, op kmsg.IncrementalAlterConfigOp) {
+		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{
+			ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: nodeName(t),
+			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: key, Op: op, Value: ptr("false")}},
+		}}
+		resp := askOn[*kmsg.IncrementalAlterConfigsResponse](t, c, 1, req)
+		t.ok("set "+key, one(t, "resources", resp.Resources).ErrorCode)
+	}
+	set(t.Conn(), 0)
+	t.cleanup(func() { set(t.Dial(), 1) })
+	t.until("the setting", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) == "false" })
+	t.each(kmsg.Produce, 3, 11, func(v int16) {
+		topic, p := t.Topic(1), t.older()
+		req := t.produceRequest(v, -1, topic, portion{0, p.batch(0, 1).bytes()})
+		req.TransactionID = &p.txnID
+		whole(t, "Produce", t.calmProduce(v, req), t.producedAnswer(map[string][]kmsg.ProduceResponseTopicPartition{topic: {written(0, 0, 0)}}, ""))
+	})
+	t.each(kmsg.Produce, 12, 13, func(v int16) { // Their leaders add them all the same.
+		topic, p := t.Topic(1), &transactor{t: t, modern: true, txnID: t.transactionalID()}
+		p.init()
+		req := t.produceRequest(v, -1, topic, portion{0, p.batch(0, 1).bytes()})
+		req.TransactionID = &p.txnID
+		whole(t, "Produce", t.calmProduce(v, req), t.producedAnswer(map[string][]kmsg.ProduceResponseTopicPartition{topic: {written(0, 0, 0)}}, ""))
+		p.end(true, topic)
 	})
 }
 
