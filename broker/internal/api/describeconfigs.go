@@ -143,7 +143,7 @@ func (d *describer) broker(name string) ([]kmsg.DescribeConfigsResponseResourceC
 	if name == "" {
 		// The defaults of all brokers: only those that somebody set.
 		layers = config.Layers{ClusterDefault: layers.ClusterDefault}
-	} else if err := d.thisBroker(name, " or empty string"); err != nil {
+	} else if err := d.thisBroker(name, " or empty string,"); err != nil {
 		return nil, err
 	}
 	var out []kmsg.DescribeConfigsResponseResourceConfig
@@ -174,13 +174,16 @@ func (d *describer) thisBroker(name, or string) error {
 		return configRefusal(kerr.InvalidRequest, "Broker id must be an integer, but it is: %s", name)
 	}
 	if int32(id) != d.env.NodeID {
-		return configRefusal(kerr.InvalidRequest, "Unexpected broker id, expected %d%s, but received %s", d.env.NodeID, or, name)
+		return configRefusal(kerr.InvalidRequest, "Unexpected broker id, expected %d%s but received %s", d.env.NodeID, or, name)
 	}
 	return nil
 }
 
 // loggers describes the one logger that there is by the level it lets through.
 func (d *describer) loggers(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if name == "" {
+		return nil, configRefusal(kerr.InvalidRequest, "Broker id must not be empty")
+	}
 	if err := d.thisBroker(name, ""); err != nil {
 		return nil, err
 	}
@@ -209,29 +212,32 @@ func (d *describer) group(name string) ([]kmsg.DescribeConfigsResponseResourceCo
 	if name == "" {
 		return nil, configRefusal(kerr.InvalidRequest, "Group name must not be empty")
 	}
-	return d.own(config.Groups(), d.im.Config(controller.KindGroup, name), config.SourceGroup), nil
+	return d.own(config.Groups(), d.im.Config(controller.KindGroup, name), config.SourceGroup, true), nil
 }
 
 func (d *describer) clientMetrics(name string) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
 	if name == "" {
 		return nil, configRefusal(kerr.InvalidRequest, "Client metrics subscription name must not be empty")
 	}
-	return d.own(config.ClientMetrics(), d.im.Config(controller.KindClientMetrics, name), config.SourceClientMetrics), nil
+	return d.own(config.ClientMetrics(), d.im.Config(controller.KindClientMetrics, name), config.SourceClientMetrics, false), nil
 }
 
 // own describes the settings of a kind of resource that has no layers but its own
-// values and the defaults.
-func (d *describer) own(defs []*config.Def, set map[string]string, source config.Source) []kmsg.DescribeConfigsResponseResourceConfig {
+// values and the defaults. The list of where a value could come from has one layer:
+// the default, if it is told for this kind at all, until there is an own value.
+func (d *describer) own(defs []*config.Def, set map[string]string, source config.Source, tellsDefault bool) []kmsg.DescribeConfigsResponseResourceConfig {
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for _, def := range defs {
 		if !d.wanted(def.Name) {
 			continue
 		}
-		synonyms := []config.Entry{{Name: def.Name, Value: def.Default, Source: config.SourceDefault}}
+		value, synonyms := def.Default, []config.Entry(nil)
 		if v, ok := set[def.Name]; ok {
-			synonyms = append([]config.Entry{{Name: def.Name, Value: v, Source: source}}, synonyms...)
+			value, synonyms = v, []config.Entry{{Name: def.Name, Value: v, Source: source}}
+		} else if tellsDefault {
+			synonyms = []config.Entry{{Name: def.Name, Value: value, Source: config.SourceDefault}}
 		}
-		out = append(out, d.entry(def, synonyms[0].Value, false, synonyms))
+		out = append(out, d.entry(def, value, false, synonyms))
 	}
 	return out
 }
