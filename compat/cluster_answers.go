@@ -13,6 +13,7 @@ import (
 var clusterAnswers = []Scenario{
 	{ID: "metadata.whole-answer", Says: "Metadata tells brokers, cluster id and every field of topics in every version, of unknown ones their name alone.", Run: metadataAnswers},
 	{ID: "metadata.whole-answer.by-id", Says: "Topics asked for by id are told with every field, once each, and unknown ids without a name.", Refs: []string{"KIP-516"}, Since: "3.1", Run: metadataAnswersByID},
+	{ID: "metadata.whole-answer.refused", Says: "A Metadata request of version 10 or 11 with an id is INVALID_REQUEST for each topic; from 12 one id makes it pass over names.", Refs: []string{"KIP-516"}, Since: "3.1", Run: metadataRefusals},
 	{ID: "cluster.describe.whole-answer", Says: "DescribeCluster tells what Metadata does of brokers, and nothing of endpoints of another type.", Refs: []string{"KIP-700", "KIP-919", "KIP-1073"}, Run: describeClusterAnswers},
 	{ID: "cluster.quorum.whole-answer", Says: "DescribeQuorum tells leader, voters and, from version 2, their nodes.", Refs: []string{"KIP-595", "KIP-836", "KIP-853"}, Run: quorumAnswers},
 	{ID: "cluster.quorum.whole-answer.refused", Says: "DescribeQuorum that names more than the quorum's partition is answered UNKNOWN_TOPIC_OR_PARTITION for each.", Refs: []string{"KIP-595"}, Run: quorumRefusals},
@@ -106,6 +107,34 @@ func metadataAnswersByID(t *T) {
 			rt.TopicID, rt.ErrorCode, rt.AuthorizedOperations = [16]byte{6, 6}, kerr.UnknownTopicID.Code, notAsked
 		})
 		whole(t, "by id", got, t.answeredCluster(v, got, unknown, t.metadataTopic(topic, 2)))
+	})
+}
+
+func metadataRefusals(t *T) {
+	topic, other := t.Topic(1), t.Topic(1)
+	mixed := func(v int16) *kmsg.MetadataResponse {
+		req := metadataRequest(other)
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.TopicID = t.topicID(topic)
+		req.Topics = append(req.Topics, rt)
+		return t.metadataByName(v, req)
+	}
+	t.each(kmsg.Metadata, 10, 11, func(v int16) {
+		got := mixed(v)
+		refused := func(name string, id [16]byte) kmsg.MetadataResponseTopic {
+			return filled(func(rt *kmsg.MetadataResponseTopic) {
+				rt.ErrorCode, rt.Topic, rt.TopicID, rt.AuthorizedOperations = kerr.InvalidRequest.Code, &name, id, notAsked
+			})
+		}
+		want := filledPtr(func(r *kmsg.MetadataResponse) {
+			r.Brokers, r.ClusterID, r.ControllerID, r.AuthorizedOperations = got.Brokers, got.ClusterID, got.ControllerID, notAsked
+			r.Topics = []kmsg.MetadataResponseTopic{refused("", t.topicID(topic)), refused(other, [16]byte{})}
+		})
+		whole(t, "a name and an id", got, want)
+	})
+	t.each(kmsg.Metadata, 12, 13, func(v int16) {
+		got := mixed(v)
+		whole(t, "a name and an id", got, t.answeredCluster(v, got, t.metadataTopic(topic, 1)))
 	})
 }
 

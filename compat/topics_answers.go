@@ -21,6 +21,7 @@ var topicAnswers = []Scenario{
 	{ID: "admin.config-resources.whole-answer", Says: "ListConfigResources lists kinds and names, and refuses kinds that are none.", Refs: []string{"KIP-1142"}, Since: "4.1", Run: configResourceAnswers},
 	{ID: "configs.describe.whole-answer", Says: "DescribeConfigs tells every field of a setting in every version.", Run: describeConfigAnswers},
 	{ID: "configs.describe.whole-answer.refused", Says: "DescribeConfigs refuses each resource that is not there with a code and why.", Run: describeConfigRefusals},
+	{ID: "configs.describe.whole-answer.kinds", Says: "DescribeConfigs tells every field of settings of brokers, groups and client metrics, and refuses groups and subscriptions without a name.", Refs: []string{"KIP-848", "KIP-714"}, Since: "4.0", Run: describeConfigKinds},
 	{ID: "configs.alter.whole-answer", Says: "AlterConfigs and IncrementalAlterConfigs answer each resource with a code and why in every version.", Run: alterConfigAnswers},
 }
 
@@ -330,6 +331,88 @@ func describeConfigRefusals(t *T) {
 					t.code("a kind that is none, and what is beside it", r.ErrorCode, kerr.InvalidRequest)
 				}
 			}
+		}
+	})
+}
+
+func describeConfigKinds(t *T) {
+	group := t.name("g")
+	set := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	alter := func(op kmsg.IncrementalAlterConfigOp) {
+		set.Resources = nil
+		for _, c := range []struct {
+			kind        kmsg.ConfigResourceType
+			name, value string
+		}{{kmsg.ConfigResourceTypeGroupConfig, "consumer.session.timeout.ms", "50000"}, {kmsg.ConfigResourceTypeClientMetrics, "interval.ms", "60000"}} {
+			set.Resources = append(set.Resources, kmsg.IncrementalAlterConfigsRequestResource{
+				ResourceType: c.kind, ResourceName: group,
+				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: c.name, Op: op, Value: &c.value}},
+			})
+		}
+		for _, r := range askOn[*kmsg.IncrementalAlterConfigsResponse](t, t.Dial(), 1, set).Resources {
+			t.ok("alter", r.ErrorCode)
+		}
+	}
+	alter(0)
+	t.cleanup(func() { alter(1) })
+	type setting = kmsg.DescribeConfigsResponseResourceConfig
+	synonym := func(name, value string, source kmsg.ConfigSource) kmsg.DescribeConfigsResponseResourceConfigConfigSynonym {
+		return kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{Name: name, Value: &value, Source: source}
+	}
+	plainSetting := func(name, value string, kind kmsg.ConfigType) setting {
+		return filled(func(c *setting) {
+			c.Name, c.Value, c.IsDefault, c.Source, c.ConfigType = name, &value, true, kmsg.ConfigSourceDefaultConfig, kind
+			c.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{synonym(name, value, kmsg.ConfigSourceDefaultConfig)}
+		})
+	}
+	own := plainSetting("consumer.session.timeout.ms", "50000", kmsg.ConfigTypeInt)
+	own.IsDefault, own.Source = false, 8 // DYNAMIC_GROUP_CONFIG
+	own.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{
+		synonym(own.Name, "50000", 8),
+	}
+	unset := plainSetting("interval.ms", "300000", kmsg.ConfigTypeInt)
+	interval := unset
+	unset.ConfigSynonyms = nil
+	interval.Value, interval.IsDefault, interval.Source = ptr("60000"), false, 7 // CLIENT_METRICS_CONFIG
+	interval.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{synonym(interval.Name, "60000", 7)}
+	readOnly := plainSetting("socket.listen.backlog.size", "50", kmsg.ConfigTypeInt)
+	readOnly.ReadOnly = true
+	t.until("the setting of the group", func() bool {
+		return t.setting(kmsg.ConfigResourceTypeGroupConfig, group, own.Name) == "50000"
+	})
+	t.each(kmsg.DescribeConfigs, 1, 4, func(v int16) {
+		for _, c := range []struct {
+			kind kmsg.ConfigResourceType
+			name string
+			want setting
+			e    *kerr.Error
+			says string
+		}{
+			{kind: kmsg.ConfigResourceTypeBroker, name: nodeName(t), want: readOnly},
+			{kind: kmsg.ConfigResourceTypeBroker, name: nodeName(t), want: plainSetting("log.cleaner.threads", "1", kmsg.ConfigTypeInt)},
+			{kind: kmsg.ConfigResourceTypeGroupConfig, name: group, want: own},
+			{kind: kmsg.ConfigResourceTypeGroupConfig, name: group, want: plainSetting("consumer.heartbeat.interval.ms", "5000", kmsg.ConfigTypeInt)},
+			{kind: kmsg.ConfigResourceTypeClientMetrics, name: "m", want: unset},
+			{kind: kmsg.ConfigResourceTypeClientMetrics, name: group, want: interval},
+			{kind: kmsg.ConfigResourceTypeGroupConfig, e: kerr.InvalidRequest, says: "Group name must not be empty"},
+			{kind: kmsg.ConfigResourceTypeClientMetrics, e: kerr.InvalidRequest, says: "Client metrics subscription name must not be empty"},
+			{kind: kmsg.ConfigResourceTypeBrokerLogger, e: kerr.InvalidRequest, says: "Broker id must not be empty"},
+			{kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.target.node + 1), e: kerr.InvalidRequest,
+				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.target.node+1)},
+		} {
+			req := kmsg.NewPtrDescribeConfigsRequest()
+			req.IncludeSynonyms = true
+			req.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: c.kind, ResourceName: c.name, ConfigNames: []string{c.want.Name}}}
+			whole(t, "DescribeConfigs of "+c.name, ask[*kmsg.DescribeConfigsResponse](t, v, req), filledPtr(func(r *kmsg.DescribeConfigsResponse) {
+				r.Resources = []kmsg.DescribeConfigsResponseResource{filled(func(rr *kmsg.DescribeConfigsResponseResource) {
+					rr.ResourceType, rr.ResourceName, rr.ErrorMessage = c.kind, c.name, &c.says
+					if c.e != nil {
+						rr.ErrorCode = c.e.Code
+						return
+					}
+					rr.Configs = []setting{c.want}
+				})}
+			}))
 		}
 	})
 }
