@@ -335,26 +335,27 @@ func describeConfigRefusals(t *T) {
 	})
 }
 
+// alterKinds sets or takes back a setting of a group, and one of a client metrics
+// subscription of the same name.
+func (t *T) alterKinds(name string, op kmsg.IncrementalAlterConfigOp) {
+	set := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	add := func(kind kmsg.ConfigResourceType, key, value string) {
+		set.Resources = append(set.Resources, kmsg.IncrementalAlterConfigsRequestResource{
+			ResourceType: kind, ResourceName: name,
+			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: key, Op: op, Value: &value}},
+		})
+	}
+	add(kmsg.ConfigResourceTypeGroupConfig, "consumer.session.timeout.ms", "50000")
+	add(kmsg.ConfigResourceTypeClientMetrics, "interval.ms", "60000")
+	for _, r := range askOn[*kmsg.IncrementalAlterConfigsResponse](t, t.Dial(), 1, set).Resources {
+		t.ok("alter", r.ErrorCode)
+	}
+}
+
 func describeConfigKinds(t *T) {
 	group := t.name("g")
-	set := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	alter := func(op kmsg.IncrementalAlterConfigOp) {
-		set.Resources = nil
-		for _, c := range []struct {
-			kind        kmsg.ConfigResourceType
-			name, value string
-		}{{kmsg.ConfigResourceTypeGroupConfig, "consumer.session.timeout.ms", "50000"}, {kmsg.ConfigResourceTypeClientMetrics, "interval.ms", "60000"}} {
-			set.Resources = append(set.Resources, kmsg.IncrementalAlterConfigsRequestResource{
-				ResourceType: c.kind, ResourceName: group,
-				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: c.name, Op: op, Value: &c.value}},
-			})
-		}
-		for _, r := range askOn[*kmsg.IncrementalAlterConfigsResponse](t, t.Dial(), 1, set).Resources {
-			t.ok("alter", r.ErrorCode)
-		}
-	}
-	alter(0)
-	t.cleanup(func() { alter(1) })
+	t.alterKinds(group, 0)
+	t.cleanup(func() { t.alterKinds(group, 1) })
 	type setting = kmsg.DescribeConfigsResponseResourceConfig
 	synonym := func(name, value string, source kmsg.ConfigSource) kmsg.DescribeConfigsResponseResourceConfigConfigSynonym {
 		return kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{Name: name, Value: &value, Source: source}

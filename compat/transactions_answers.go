@@ -92,12 +92,13 @@ func initAnswers(t *T) {
 	})
 }
 
-// entering builds the topics of an AddPartitionsToTxn answer of old versions.
+// entry is a topic of an answer: the codes of its partitions.
 type entry struct {
 	topic string
 	codes map[int32]int16
 }
 
+// addedAnswer is an AddPartitionsToTxn answer of old versions.
 func addedAnswer(entries ...entry) *kmsg.AddPartitionsToTxnResponse {
 	resp := kmsg.NewPtrAddPartitionsToTxnResponse()
 	for _, e := range entries {
@@ -294,7 +295,7 @@ func (t *T) commitOffsets(version int16, req *kmsg.TxnOffsetCommitRequest) *kmsg
 	return got
 }
 
-// offsetsAnswer is a TxnOffsetCommit answer for one topic.
+// offsetsAnswer is a TxnOffsetCommit answer.
 func offsetsAnswer(entries ...entry) *kmsg.TxnOffsetCommitResponse {
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	for _, e := range entries {
@@ -564,7 +565,7 @@ func (t *T) producersOf(topic string) []kmsg.DescribeProducersResponseTopicParti
 }
 
 func describeTransactionAnswers(t *T) {
-	topic, unknownID, missing := t.Topic(2), t.transactionalID(), t.name("missing")
+	topic, unknownID := t.Topic(2), t.transactionalID()
 	p := t.older()
 	p.write(topic, 3, 0, 1)
 
@@ -589,7 +590,15 @@ func describeTransactionAnswers(t *T) {
 		}),
 	}
 	whole(t, "DescribeTransactions", got, want)
+	p.describedProducers(topic)
+	p.listedTransactions()
+	p.end(true, topic)
+}
 
+// describedProducers checks what is told of the producer of three records each in
+// partitions 0 and 1.
+func (p *transactor) describedProducers(topic string) {
+	t, missing := p.t, p.t.name("missing")
 	producers := kmsg.NewPtrDescribeProducersRequest()
 	producers.Topics = []kmsg.DescribeProducersRequestTopic{
 		{Topic: topic, Partitions: []int32{0, 1, 2, -1}}, {Topic: missing, Partitions: []int32{0}}, {Topic: "a b", Partitions: []int32{0}},
@@ -621,7 +630,11 @@ func describeTransactionAnswers(t *T) {
 		{Topic: "a b", Partitions: []kmsg.DescribeProducersResponseTopicPartition{refused(0, kerr.InvalidTopicException, ptr("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"))}},
 	}
 	whole(t, "DescribeProducers", found, told)
+}
 
+// listedTransactions checks how the open transaction is listed.
+func (p *transactor) listedTransactions() {
+	t := p.t
 	t.each(kmsg.ListTransactions, 0, 2, func(v int16) {
 		list := kmsg.NewPtrListTransactionsRequest()
 		list.StateFilters, list.ProducerIDFilters, list.DurationFilterMillis = []string{"Ongoing", "NoSuchState"}, []int64{p.id}, -1
@@ -649,5 +662,4 @@ func describeTransactionAnswers(t *T) {
 			whole(t, "no pattern", ask[*kmsg.ListTransactionsResponse](t, v, list), none)
 		}
 	})
-	p.end(true, topic)
 }
