@@ -38,6 +38,7 @@ func TestKnownIsNarrow(t *testing.T) {
 	const (
 		wish  = "a member's wish for another assignor begins an epoch"
 		twice = "a JoinGroup that names a protocol twice"
+		size  = "the size of what the broker has compressed"
 		over  = "a JoinGroup or SyncGroup that the same member's next one overtakes is never answered by Kafka"
 
 		wished   = `ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:"m0" ServerAssignor:"range"}`
@@ -49,6 +50,10 @@ func TestKnownIsNarrow(t *testing.T) {
 		describe = `ConsumerGroupDescribe v1 {Groups:["c0" "c1"]}`
 		unknown  = "UNKNOWN_SERVER_ERROR"
 		noAnswer = "no answer yet"
+
+		squeezed = `CreateTopics v3 {Topics:[{Topic:"t1" Configs:[{Name:"compression.type" Value:"gzip"}]}]}`
+		kept     = `CreateTopics v3 {Topics:[{Topic:"t1" Configs:[{Name:"compression.type" Value:"producer"}]}]}`
+		dirs     = `DescribeLogDirs v4 {Topics:[{Topic:"t1" Partitions:[0]}]}`
 
 		join         = `JoinGroup v9 {Group:"g0" Protocols:[{Name:"range"}]}`
 		inconsistent = "INCONSISTENT_GROUP_PROTOCOL"
@@ -67,6 +72,8 @@ func TestKnownIsNarrow(t *testing.T) {
 		"an epoch of another group":     {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{}"), answered(beatC1, "{}")}, ""},
 		"a wish that was refused":       {kmsg.ConsumerGroupHeartbeat, ".MemberEpoch", "3", "2", []Line{answered(wished, "{ErrorCode:UNSUPPORTED_ASSIGNOR}"), answered(beat, "{}")}, ""},
 		"a producer's epoch":            {kmsg.EndTxn, ".ProducerEpoch", "3", "2", []Line{answered(wished, "{}"), answered(`EndTxn v5 {TransactionalID:"c0"}`, "{}")}, ""},
+		"sizes, compressed here":        {kmsg.DescribeLogDirs, ".Dirs[].Topics[].Partitions[].Size", "102", "101", []Line{answered(squeezed, "{}"), answered(dirs, "{}")}, size},
+		"sizes, as they came":           {kmsg.DescribeLogDirs, ".Dirs[].Topics[].Partitions[].Size", "102", "101", []Line{answered(kept, "{}"), answered(dirs, "{}")}, ""},
 		"an unanswered join":            {kmsg.JoinGroup, "", "{}", noAnswer, []Line{answered(doubled, noAnswer)}, twice},
 		"a failed join":                 {kmsg.JoinGroup, ".ErrorCode", "0", unknown, []Line{answered(doubled, "{ErrorCode:UNKNOWN_SERVER_ERROR}")}, twice},
 		"what comes after it":           {kmsg.LeaveGroup, ".ErrorCode", "0", unknown, []Line{{Request: doubled}, answered(leave, "{}")}, twice},
