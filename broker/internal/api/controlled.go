@@ -28,7 +28,7 @@ func controlCode(err error) int16 {
 func updateFeatures(ctx context.Context, env *Env, call *Call, req *kmsg.UpdateFeaturesRequest) (*kmsg.UpdateFeaturesResponse, error) {
 	resp := req.ResponseKind().(*kmsg.UpdateFeaturesResponse)
 	if !env.MayCluster(call.Conn, kmsg.ACLOperationAlter) {
-		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		resp.ErrorCode, resp.ErrorMessage = kerr.ClusterAuthorizationFailed.Code, denied(kerr.ClusterAuthorizationFailed)
 		return resp, nil
 	}
 	out, err := env.Control(ctx, controller.Request{Body: req})

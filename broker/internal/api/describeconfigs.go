@@ -107,11 +107,11 @@ func refuseResources(req *kmsg.DescribeConfigsRequest, refusal *controller.Refus
 func (e *Env) mayConfigs(c *Conn, op kmsg.ACLOperation, kind kmsg.ConfigResourceType, name string) *controller.Refusal {
 	switch {
 	case kind == kmsg.ConfigResourceTypeTopic && !e.MayTopic(c, op, name):
-		return configRefusal(kerr.TopicAuthorizationFailed, "%s", kerr.TopicAuthorizationFailed.Description)
+		return configRefusal(kerr.TopicAuthorizationFailed, "%s", *denied(kerr.TopicAuthorizationFailed))
 	case kind == kmsg.ConfigResourceTypeGroupConfig && !e.MayGroup(c, op, name):
-		return configRefusal(kerr.GroupAuthorizationFailed, "%s", kerr.GroupAuthorizationFailed.Description)
+		return configRefusal(kerr.GroupAuthorizationFailed, "%s", *denied(kerr.GroupAuthorizationFailed))
 	case kind != kmsg.ConfigResourceTypeTopic && kind != kmsg.ConfigResourceTypeGroupConfig && !e.MayCluster(c, op):
-		return configRefusal(kerr.ClusterAuthorizationFailed, "%s", kerr.ClusterAuthorizationFailed.Description)
+		return configRefusal(kerr.ClusterAuthorizationFailed, "%s", *denied(kerr.ClusterAuthorizationFailed))
 	}
 	return nil
 }

@@ -40,14 +40,13 @@ func (v clusterView) mayDescribeProducers(topic string) (refusal int16, message 
 	if wrong := controller.CheckTopicName(topic); wrong != "" {
 		return kerr.InvalidTopicException.Code, wrong
 	}
-	err := kerr.TopicAuthorizationFailed
-	if v.env.MayTopic(v.call.Conn, kmsg.ACLOperationRead, topic) {
-		if _, ok := v.image.Topic(topic); ok {
-			return 0, ""
-		}
-		err = kerr.UnknownTopicOrPartition
+	if !v.env.MayTopic(v.call.Conn, kmsg.ACLOperationRead, topic) {
+		return kerr.TopicAuthorizationFailed.Code, *denied(kerr.TopicAuthorizationFailed)
 	}
-	return err.Code, err.Description
+	if _, ok := v.image.Topic(topic); !ok {
+		return kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicOrPartition.Description
+	}
+	return 0, ""
 }
 
 func (v clusterView) producers(topic string, n int32) ([]kmsg.DescribeProducersResponseTopicPartitionActiveProducer, int16) {

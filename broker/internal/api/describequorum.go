@@ -40,7 +40,7 @@ type QuorumEndpoint struct {
 func describeQuorum(_ context.Context, env *Env, call *Call, req *kmsg.DescribeQuorumRequest) (*kmsg.DescribeQuorumResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeQuorumResponse)
 	if !env.MayCluster(call.Conn, kmsg.ACLOperationDescribe) {
-		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		resp.ErrorCode, resp.ErrorMessage = kerr.ClusterAuthorizationFailed.Code, denied(kerr.ClusterAuthorizationFailed)
 		return resp, nil
 	}
 	resp.ErrorMessage = kmsg.StringPtr("")

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -113,6 +114,22 @@ func batchCode(err error) (int16, bool) {
 		return kerr.TransactionCoordinatorFenced.Code, true
 	}
 	return 0, false
+}
+
+// denied is what Kafka says of a right that a client lacks, where it says more than
+// the code. The texts of package kerr are those of Kafka's documentation.
+func denied(err *kerr.Error) *string {
+	texts := map[*kerr.Error]string{
+		kerr.TopicAuthorizationFailed:           "Topic authorization failed.",
+		kerr.GroupAuthorizationFailed:           "Group authorization failed.",
+		kerr.ClusterAuthorizationFailed:         "Cluster authorization failed.",
+		kerr.TransactionalIDAuthorizationFailed: "Transactional Id authorization failed.",
+	}
+	text, ok := texts[err]
+	if !ok {
+		panic(fmt.Sprintf("BUG: api: %v is not about rights", err))
+	}
+	return &text
 }
 
 // is says whether an error of that type is in err's chain.

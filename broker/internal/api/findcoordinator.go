@@ -39,15 +39,22 @@ func (e *Env) coordinatorOf(ctx context.Context, call *Call, kind int8, key stri
 		}
 		return c
 	}
+	deny := func(err *kerr.Error) kmsg.FindCoordinatorResponseCoordinator {
+		c.ErrorCode, c.ErrorMessage = err.Code, denied(err)
+		if call.Version >= 4 {
+			c.ErrorMessage = kmsg.StringPtr("") // Nothing was thrown here either.
+		}
+		return c
+	}
 	find := e.Groups.Coordinator
 	switch {
 	case kind == coordinatorOfGroups:
 		if !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, key) {
-			return refuse(kerr.GroupAuthorizationFailed)
+			return deny(kerr.GroupAuthorizationFailed)
 		}
 	case kind == coordinatorOfTransactions:
 		if !e.MayTransactionalID(call.Conn, kmsg.ACLOperationDescribe, key) {
-			return refuse(kerr.TransactionalIDAuthorizationFailed)
+			return deny(kerr.TransactionalIDAuthorizationFailed)
 		}
 		find = e.Transactions.Coordinator
 	default:

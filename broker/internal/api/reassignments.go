@@ -54,9 +54,21 @@ func listReassignments(ctx context.Context, env *Env, call *Call, req *kmsg.List
 	return out.(*kmsg.ListPartitionReassignmentsResponse), nil
 }
 
+// refusedListing names the partitions that were asked for all the same, as Kafka does:
+// as if each moved, from nowhere to nowhere.
 func refusedListing(req *kmsg.ListPartitionReassignmentsRequest, errorCode int16) *kmsg.ListPartitionReassignmentsResponse {
 	resp := req.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
 	resp.ErrorCode = errorCode
 	resp.ErrorMessage = kmsg.StringPtr(kerr.TypedErrorForCode(errorCode).Description)
+	for _, t := range req.Topics {
+		rt := kmsg.NewListPartitionReassignmentsResponseTopic()
+		rt.Topic = t.Topic
+		for _, n := range t.Partitions {
+			rp := kmsg.NewListPartitionReassignmentsResponseTopicPartition()
+			rp.Partition = n
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
 	return resp
 }
