@@ -59,10 +59,10 @@ func (e *Env) describeConsumerGroup(ctx context.Context, call *Call, req *kmsg.C
 	return g, nil
 }
 
-// describedTopics lists the topics that a group's description names.
+// describedTopics lists the topics that a group's members read, or are to read. Those
+// that they subscribe to and that are nobody's hide nothing from a client.
 func describedTopics(g kmsg.ConsumerGroupDescribeResponseGroup) (topics []string) {
 	for _, m := range g.Members {
-		topics = append(topics, m.SubscribedTopics...)
 		for _, a := range []kmsg.Assignment{m.Assignment, m.TargetAssignment} {
 			for _, t := range a.TopicPartitions {
 				topics = append(topics, t.Topic)

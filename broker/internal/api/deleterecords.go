@@ -23,12 +23,17 @@ func deleteRecords(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteRe
 		rt := kmsg.NewDeleteRecordsResponseTopic()
 		rt.Topic = t.Topic
 		rt.Partitions = make([]kmsg.DeleteRecordsResponseTopicPartition, len(t.Partitions))
-		refusal := env.mayDeleteRecords(call.Conn, t.Topic)
+		may := env.MayTopic(call.Conn, kmsg.ACLOperationDelete, t.Topic)
 		for i, p := range t.Partitions {
 			rp := &rt.Partitions[i]
 			rp.Default()
-			rp.Partition, rp.LowWatermark, rp.ErrorCode = p.Partition, -1, refusal
-			if refusal != 0 {
+			rp.Partition, rp.LowWatermark = p.Partition, -1
+			if !may {
+				rp.ErrorCode = kerr.TopicAuthorizationFailed.Code
+				continue
+			}
+			if _, there := view.image.Partition(t.Topic, p.Partition); there && isInternal(t.Topic) {
+				rp.ErrorCode = kerr.InvalidTopicException.Code
 				continue
 			}
 			waiting.Go(func() {
@@ -69,15 +74,4 @@ func lastNamed(topics []kmsg.DeleteRecordsRequestTopic) (once []kmsg.DeleteRecor
 		}
 	}
 	return once
-}
-
-// mayDeleteRecords is the code that refuses all of a topic, or 0.
-func (e *Env) mayDeleteRecords(c *Conn, topic string) int16 {
-	switch {
-	case !e.MayTopic(c, kmsg.ACLOperationDelete, topic):
-		return kerr.TopicAuthorizationFailed.Code
-	case isInternal(topic):
-		return kerr.InvalidTopicException.Code
-	}
-	return 0
 }

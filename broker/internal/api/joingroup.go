@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -12,6 +13,9 @@ import (
 func joinGroup(ctx context.Context, env *Env, call *Call, req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, error) {
 	return askGroup(ctx, env, call, req.Group, req, func(resp *kmsg.JoinGroupResponse, errorCode int16) {
 		resp.ErrorCode, resp.Generation, resp.MemberID = errorCode, -1, req.MemberID
+		if errorCode == kerr.GroupAuthorizationFailed.Code {
+			resp.MemberID = "" // Only the group, once it was asked, repeats the id.
+		}
 		if req.Version < 7 {
 			resp.Protocol = kmsg.StringPtr("")
 		}

@@ -140,7 +140,9 @@ func (m *metadataTopics) byName(ctx context.Context) []kmsg.MetadataResponseTopi
 			var err error
 			if t, err = m.create(ctx, name); err != nil {
 				rt := m.failed(asked.Topic, [16]byte{}, code(err))
-				if rt.ErrorCode != kerr.TopicAuthorizationFailed.Code {
+				if rt.ErrorCode == kerr.TopicAuthorizationFailed.Code {
+					rt.IsInternal = isInternal(name)
+				} else {
 					rt.AuthorizedOperations = m.operations(name)
 				}
 				out = append(out, rt)

@@ -35,7 +35,7 @@ func offsetCommit(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetCom
 		}
 		topic, ok := im.Topic(t.Topic)
 		switch {
-		case t.Topic != "" && !env.MayTopic(call.Conn, kmsg.ACLOperationRead, t.Topic):
+		case (req.Version < 10 || t.Topic != "") && !env.MayTopic(call.Conn, kmsg.ACLOperationRead, t.Topic):
 			refuseAll([]kmsg.OffsetCommitRequestTopic{t}, kerr.TopicAuthorizationFailed.Code)
 		case !ok:
 			refuseAll([]kmsg.OffsetCommitRequestTopic{t}, missing)
