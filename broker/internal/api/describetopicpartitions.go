@@ -26,14 +26,8 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 	}
 	left := int32(env.Settings().Int("max.request.partition.size.limit"))
 	left = max(min(left, req.ResponsePartitionLimit), 1)
-	all := len(req.Topics) == 0
+	names, hidden := env.describableTopics(call.Conn, names)
 	for _, name := range names {
-		if !env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, name) {
-			if !all {
-				resp.Topics = append(resp.Topics, describedTopic(name, kerr.TopicAuthorizationFailed.Code))
-			}
-			continue
-		}
 		if left == 0 { // Whether there is such a topic is looked up on the next page.
 			cursor := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
 			cursor.Topic = name
@@ -73,7 +67,24 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 			break
 		}
 	}
+	if len(req.Topics) > 0 { // On each page, behind what there is on it.
+		for _, name := range hidden {
+			resp.Topics = append(resp.Topics, describedTopic(name, kerr.TopicAuthorizationFailed.Code))
+		}
+	}
 	return resp, nil
+}
+
+// describableTopics parts names into those that the client may describe and the rest.
+func (e *Env) describableTopics(c *Conn, names []string) (describable, hidden []string) {
+	for _, name := range names {
+		if e.MayTopic(c, kmsg.ACLOperationDescribe, name) {
+			describable = append(describable, name)
+		} else {
+			hidden = append(hidden, name)
+		}
+	}
+	return describable, hidden
 }
 
 // pageOfTopics lists the names asked for, or all, in order and from the cursor on.
