@@ -15,11 +15,6 @@ type groupsOf struct{ Groups }
 
 func (groupsOf) OffsetsPartition(string) int32 { return 0 }
 
-// deny refuses everything about one kind of resource.
-func deny(kind kmsg.ACLResourceType) func(*Conn, kmsg.ACLOperation, kmsg.ACLResourceType, string) bool {
-	return func(_ *Conn, _ kmsg.ACLOperation, k kmsg.ACLResourceType, _ string) bool { return k != kind }
-}
-
 // txnRequests are requests about transactional id "id", topic "t" and group "g",
 // and where their codes are.
 func txnRequests() map[string]struct {
@@ -69,57 +64,6 @@ func txnRequests() map[string]struct {
 			return r.(*kmsg.DescribeTransactionsResponse).TransactionStates[0].ErrorCode
 		}},
 		"FindCoordinator": {find, func(r kmsg.Response) int16 { return r.(*kmsg.FindCoordinatorResponse).ErrorCode }},
-	}
-}
-
-func TestTransactionsNeedTheRight(t *testing.T) {
-	id, cluster, group, topic := kerr.TransactionalIDAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed
-	for kind, wants := range map[kmsg.ACLResourceType]map[string]*kerr.Error{
-		kmsg.ACLResourceTypeTransactionalId: {
-			"InitProducerId": id, "AddPartitionsToTxn": id, "AddOffsetsToTxn": id, "EndTxn": id,
-			"TxnOffsetCommit": id, "DescribeTransactions": id, "FindCoordinator": id,
-		},
-		kmsg.ACLResourceTypeCluster: {"AddPartitionsToTxn of brokers": cluster, "WriteTxnMarkers": cluster},
-		kmsg.ACLResourceTypeGroup:   {"AddOffsetsToTxn": group, "TxnOffsetCommit": group},
-		kmsg.ACLResourceTypeTopic:   {"AddPartitionsToTxn": topic, "TxnOffsetCommit": topic},
-	} {
-		n := newNode(t, 1)
-		n.topic("t", 1, 1)
-		n.Groups, n.Authorize = groupsOf{}, deny(kind)
-		requests := txnRequests()
-		for name, want := range wants {
-			if got := requests[name].code(ask(t, n.Env, requests[name].req)); got != want.Code {
-				t.Errorf("%s without the right to a %v: %d, want %v", name, kind, got, want)
-			}
-		}
-	}
-}
-
-// TestListsOnlyWhatMayBeSeen: transactional ids that the client may not describe are
-// not listed, and topics that it may not are left out.
-func TestListsOnlyWhatMayBeSeen(t *testing.T) {
-	n := newNode(t, 1)
-	n.topic("t", 1, 1)
-	for _, id := range []string{"seen", "hidden"} {
-		req := kmsg.NewPtrInitProducerIDRequest()
-		req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &id, 1000, -1, -1
-		r := ask(t, n.Env, req).(*kmsg.InitProducerIDResponse)
-		add := kmsg.NewPtrAddPartitionsToTxnRequest()
-		add.TransactionalID, add.ProducerID, add.ProducerEpoch = id, r.ProducerID, r.ProducerEpoch
-		add.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "t", Partitions: []int32{0}}}
-		ask(t, n.Env, add)
-	}
-	n.Authorize = func(_ *Conn, _ kmsg.ACLOperation, kind kmsg.ACLResourceType, name string) bool {
-		return kind == kmsg.ACLResourceTypeTransactionalId && name == "seen"
-	}
-	list := kmsg.NewPtrListTransactionsRequest()
-	if got := ask(t, n.Env, list).(*kmsg.ListTransactionsResponse).TransactionStates; len(got) != 1 || got[0].TransactionalID != "seen" {
-		t.Errorf("listed %+v", got)
-	}
-	describe := kmsg.NewPtrDescribeTransactionsRequest()
-	describe.TransactionalIDs = []string{"seen"}
-	if got := ask(t, n.Env, describe).(*kmsg.DescribeTransactionsResponse).TransactionStates[0]; got.State != "Ongoing" || len(got.Topics) != 0 {
-		t.Errorf("described %+v", got)
 	}
 }
 
