@@ -62,7 +62,11 @@ func offsetCommit(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetCom
 		return resp, ctx.Err()
 	}
 	if err != nil {
-		refuseAll(known, coordinatorCode(err))
+		more := make([]kmsg.OffsetCommitResponseTopic, len(known))
+		for i, t := range known {
+			more[i] = refusedCommit(t, coordinatorCode(err))
+		}
+		resp.Topics = mergeCommits(resp.Topics, more)
 	} else {
 		resp.Topics = mergeCommits(resp.Topics, out.(*kmsg.OffsetCommitResponse).Topics)
 	}
@@ -85,18 +89,24 @@ func splitPartitions(t kmsg.OffsetCommitRequestTopic, count int32) (there, gone 
 
 // mergeCommits adds the answers of more topics, one entry a topic.
 func mergeCommits(to, more []kmsg.OffsetCommitResponseTopic) []kmsg.OffsetCommitResponseTopic {
+	type key struct {
+		name string
+		id   [16]byte
+	}
+	places := make(map[key]int, len(to))
+	for i, t := range to {
+		if _, again := places[key{t.Topic, t.TopicID}]; !again {
+			places[key{t.Topic, t.TopicID}] = i
+		}
+	}
 	for _, t := range more {
-		found := false
-		for i := range to {
-			if to[i].Topic == t.Topic && to[i].TopicID == t.TopicID {
-				to[i].Partitions = append(to[i].Partitions, t.Partitions...)
-				found = true
-				break
-			}
-		}
-		if !found {
+		i, ok := places[key{t.Topic, t.TopicID}]
+		if !ok {
+			places[key{t.Topic, t.TopicID}] = len(to)
 			to = append(to, t)
+			continue
 		}
+		to[i].Partitions = append(to[i].Partitions, t.Partitions...)
 	}
 	return to
 }
