@@ -31,26 +31,26 @@ var rightsOfCluster = []rightsRow{
 		req.ResourceType, req.ResourcePatternType, req.Operation, req.PermissionType = kmsg.ACLResourceTypeAny, kmsg.ACLResourcePatternTypeAny, kmsg.ACLOperationAny, kmsg.ACLPermissionTypeAny
 		return req
 	}, `{SECURITY_DISABLED ErrorMessage:"No Authorizer is configured on the broker"}`, `{CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}`),
-	ofCluster("ElectLeaders", "ALTER", func() kmsg.Request { return electing(2) }, `{}`, `{CLUSTER_AUTHORIZATION_FAILED Topics:[{Topic:"t" Partitions:[{Partition:4 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."} {Partition:5 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]} {Topic:"u" Partitions:[{Partition:6 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
-	ofCluster("ElectLeaders version 0", "ALTER", func() kmsg.Request { return electing(0) }, `{}`, `{Topics:[{Topic:"t" Partitions:[{Partition:4 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."} {Partition:5 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]} {Topic:"u" Partitions:[{Partition:6 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
+	ofCluster("ElectLeaders", "ALTER", func() kmsg.Request { return electing(2) }, `{}`, `{CLUSTER_AUTHORIZATION_FAILED Topics:[{Topic:"t" Partitions:[{Partition:1 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."} {Partition:5 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]} {Topic:"u" Partitions:[{Partition:6 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
+	ofCluster("ElectLeaders version 0", "ALTER", func() kmsg.Request { return electing(0) }, `{}`, `{Topics:[{Topic:"t" Partitions:[{Partition:1 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."} {Partition:5 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]} {Topic:"u" Partitions:[{Partition:6 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
 	ofCluster("AlterPartitionReassignments", "ALTER", func() kmsg.Request {
 		req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
 		req.Topics = []kmsg.AlterPartitionAssignmentsRequestTopic{{
-			Topic: "t", Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{{Partition: 4, Replicas: []int32{1}}},
+			Topic: "t", Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{{Partition: 1, Replicas: []int32{1}}},
 		}}
 		return req
-	}, `{}`, `{CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed." Topics:[{Topic:"t" Partitions:[{Partition:4 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
+	}, `{}`, `{CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed." Topics:[{Topic:"t" Partitions:[{Partition:1 CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed."}]}]}`),
 	ofCluster("ListPartitionReassignments", "DESCRIBE", func() kmsg.Request {
 		req := kmsg.NewPtrListPartitionReassignmentsRequest()
-		req.Topics = []kmsg.ListPartitionReassignmentsRequestTopic{{Topic: "t", Partitions: []int32{4}}}
+		req.Topics = []kmsg.ListPartitionReassignmentsRequestTopic{{Topic: "t", Partitions: []int32{1}}}
 		return req
-	}, `{}`, `{CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed." Topics:[{Topic:"t" Partitions:[{Partition:4}]}]}`),
+	}, `{}`, `{CLUSTER_AUTHORIZATION_FAILED ErrorMessage:"Cluster authorization failed." Topics:[{Topic:"t" Partitions:[{Partition:1}]}]}`),
 	ofCluster("ListConfigResources", "DESCRIBE_CONFIGS", func() kmsg.Request {
 		req := kmsg.NewPtrListConfigResourcesRequest()
 		req.Version, req.ResourceTypes = 1, []int8{int8(kmsg.ConfigResourceTypeTopic), int8(kmsg.ConfigResourceTypeBroker)}
 		return req
 	}, `{ConfigResources:[{Name:"1" Type:4} {Name:"2" Type:4} {Name:"__consumer_offsets" Type:2} {Name:"r" Type:2} {Name:"t" Type:2} {Name:"u" Type:2}]}`, `{CLUSTER_AUTHORIZATION_FAILED}`),
-	ofCluster("WriteTxnMarkers by a broker", "CLUSTER_ACTION", markers, `{Markers:[{ProducerID:7 Topics:[{Topic:"t" Partitions:[{} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{}]}]} {ProducerID:8 Topics:[{Topic:"u" Partitions:[{}]}]}]}`, `{Markers:[{ProducerID:7 Topics:[{Topic:"t" Partitions:[{CLUSTER_AUTHORIZATION_FAILED} {Partition:4 CLUSTER_AUTHORIZATION_FAILED}]} {Topic:"__consumer_offsets" Partitions:[{CLUSTER_AUTHORIZATION_FAILED}]}]} {ProducerID:8 Topics:[{Topic:"u" Partitions:[{CLUSTER_AUTHORIZATION_FAILED}]}]}]}`, "ALTER"),
+	ofCluster("WriteTxnMarkers by a broker", "CLUSTER_ACTION", markers, `{Markers:[{ProducerID:7 Topics:[{Topic:"t" Partitions:[{} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{}]}]} {ProducerID:8 Topics:[{Topic:"u" Partitions:[{}]}]}]}`, `{Markers:[{ProducerID:7 Topics:[{Topic:"t" Partitions:[{CLUSTER_AUTHORIZATION_FAILED} {Partition:1 CLUSTER_AUTHORIZATION_FAILED}]} {Topic:"__consumer_offsets" Partitions:[{CLUSTER_AUTHORIZATION_FAILED}]}]} {ProducerID:8 Topics:[{Topic:"u" Partitions:[{CLUSTER_AUTHORIZATION_FAILED}]}]}]}`, "ALTER"),
 	{
 		name: "DescribeCluster", // The rights that it takes are in TestAuthorizedOperations.
 		req: func() kmsg.Request {
@@ -81,7 +81,7 @@ func ofCluster(name, op string, req func() kmsg.Request, served, refused string,
 func electing(version int16) kmsg.Request {
 	req := kmsg.NewPtrElectLeadersRequest()
 	req.Version = version
-	req.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: "t", Partitions: []int32{4, 5}}, {Topic: "u", Partitions: []int32{6}}}
+	req.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: "t", Partitions: []int32{1, 5}}, {Topic: "u", Partitions: []int32{6}}}
 	return req
 }
 
@@ -89,7 +89,7 @@ func markers() kmsg.Request {
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version = 1
 	req.Markers = []kmsg.WriteTxnMarkersRequestMarker{
-		{ProducerID: 7, Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: "t", Partitions: []int32{0, 4}}, {Topic: consumerOffsets, Partitions: []int32{0}}}},
+		{ProducerID: 7, Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: "t", Partitions: []int32{0, 1}}, {Topic: consumerOffsets, Partitions: []int32{0}}}},
 		{ProducerID: 8, Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: "u", Partitions: []int32{0}}}},
 	}
 	return req

@@ -191,20 +191,20 @@ func joining(version int16) kmsg.Request {
 var rightsOfOffsets = []rightsRow{
 	{
 		name: "OffsetCommit", suffice: []string{"READ GROUP g; READ TOPIC t; READ TOPIC u; READ TOPIC none; READ TOPIC"},
-		req: func() kmsg.Request { return committing2(9, "t", "u", "none", "") }, served: `{Topics:[{Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]} {Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
+		req: func() kmsg.Request { return committing2(9, "t", "u", "none", "") }, served: `{Topics:[{Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]} {Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
 		without: []lacking{
-			{"READ GROUP g", `{Topics:[{Topic:"t" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]}]}`},
-			{"READ TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]} {Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
-			{"READ TOPIC u; READ TOPIC none; READ TOPIC", `{Topics:[{Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"READ GROUP g", `{Topics:[{Topic:"t" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]}]}`},
+			{"READ TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]} {Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
+			{"READ TOPIC u; READ TOPIC none; READ TOPIC", `{Topics:[{Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
 	{
 		name: "OffsetCommit by id", suffice: []string{"READ GROUP g; READ TOPIC t; READ TOPIC u"},
-		req: func() kmsg.Request { return committing2(10, "t", "u", "none") }, served: `{Topics:[{TopicID:id1 Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id2 Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:4 UNKNOWN_TOPIC_ID}]}]}`,
+		req: func() kmsg.Request { return committing2(10, "t", "u", "none") }, served: `{Topics:[{TopicID:id1 Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id2 Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:1 UNKNOWN_TOPIC_ID}]}]}`,
 		without: []lacking{
-			{"READ GROUP g", `{Topics:[{TopicID:id1 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {TopicID:id2 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {TopicID:id77 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]}]}`},
-			{"READ TOPIC t", `{Topics:[{TopicID:id1 Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {TopicID:id2 Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:4 UNKNOWN_TOPIC_ID}]}]}`},
-			{"READ TOPIC u", `{Topics:[{TopicID:id1 Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id2 Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:4 UNKNOWN_TOPIC_ID}]}]}`},
+			{"READ GROUP g", `{Topics:[{TopicID:id1 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {TopicID:id2 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {TopicID:id77 Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]}]}`},
+			{"READ TOPIC t", `{Topics:[{TopicID:id1 Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {TopicID:id2 Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:1 UNKNOWN_TOPIC_ID}]}]}`},
+			{"READ TOPIC u", `{Topics:[{TopicID:id1 Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {TopicID:id2 Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {TopicID:id77 Partitions:[{UNKNOWN_TOPIC_ID} {Partition:1 UNKNOWN_TOPIC_ID}]}]}`},
 		},
 	},
 	{
@@ -260,13 +260,13 @@ var rightsOfOffsets = []rightsRow{
 	{
 		name: "OffsetFetch version 1", suffice: []string{"DESCRIBE GROUP g; DESCRIBE TOPIC t; DESCRIBE TOPIC u"},
 		req: func() kmsg.Request {
-			return oldFetching(1, []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0, 4}}, {Topic: "u", Partitions: []int32{0}}})
+			return oldFetching(1, []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0, 1}}, {Topic: "u", Partitions: []int32{0}}})
 		},
-		served: `{Topics:[{Topic:"t" Partitions:[{Offset:5} {Partition:4 Offset:5}]} {Topic:"u" Partitions:[{Offset:5}]}]}`,
+		served: `{Topics:[{Topic:"t" Partitions:[{Offset:5} {Partition:1 Offset:5}]} {Topic:"u" Partitions:[{Offset:5}]}]}`,
 		without: []lacking{
-			{"DESCRIBE GROUP g", `{Topics:[{Topic:"t" Partitions:[{Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED} {Partition:4 Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED}]}]}`},
-			{"DESCRIBE TOPIC t", `{Topics:[{Topic:"u" Partitions:[{Offset:5}]} {Topic:"t" Partitions:[{Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED} {Partition:4 Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED}]}]}`},
-			{"DESCRIBE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{Offset:5} {Partition:4 Offset:5}]} {Topic:"u" Partitions:[{Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"DESCRIBE GROUP g", `{Topics:[{Topic:"t" Partitions:[{Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED} {Partition:1 Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Offset:-1 Metadata:"" GROUP_AUTHORIZATION_FAILED}]}]}`},
+			{"DESCRIBE TOPIC t", `{Topics:[{Topic:"u" Partitions:[{Offset:5}]} {Topic:"t" Partitions:[{Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED} {Partition:1 Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"DESCRIBE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{Offset:5} {Partition:1 Offset:5}]} {Topic:"u" Partitions:[{Offset:-1 Metadata:"" TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
 	{
@@ -275,15 +275,15 @@ var rightsOfOffsets = []rightsRow{
 			req := kmsg.NewPtrOffsetDeleteRequest()
 			req.Group = "g"
 			for _, name := range []string{"none", "t"} {
-				req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: name, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: 0}, {Partition: 4}}})
+				req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: name, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: 0}, {Partition: 1}}})
 			}
 			return req
 		},
-		served: `{Topics:[{Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]}]}`,
+		served: `{Topics:[{Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]}]}`,
 		without: []lacking{
 			{"DELETE GROUP g", `{GROUP_AUTHORIZATION_FAILED}`},
-			{"READ TOPIC none", `{Topics:[{Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]}]}`},
-			{"READ TOPIC t", `{Topics:[{Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"READ TOPIC none", `{Topics:[{Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]}]}`},
+			{"READ TOPIC t", `{Topics:[{Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
 }
@@ -294,7 +294,7 @@ func oldFetching(version int16, topics []kmsg.OffsetFetchRequestTopic) kmsg.Requ
 	return req
 }
 
-// committing2 commits offsets of partitions 0 and 4 of topics.
+// committing2 commits offsets of partitions 0 and 1 of topics.
 func committing2(version int16, topics ...string) kmsg.Request {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group, req.Generation = version, "g", -1
@@ -304,7 +304,7 @@ func committing2(version int16, topics ...string) kmsg.Request {
 		if name == "none" {
 			rt.TopicID = [16]byte{77}
 		}
-		for _, n := range []int32{0, 4} {
+		for _, n := range []int32{0, 1} {
 			p := kmsg.NewOffsetCommitRequestTopicPartition()
 			p.Partition = n
 			rt.Partitions = append(rt.Partitions, p)

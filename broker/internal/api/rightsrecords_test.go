@@ -103,16 +103,16 @@ var rightsOfRecords = []rightsRow{
 			req.Version, req.TimeoutMillis = 2, 1000
 			for _, name := range []string{"t", "u", consumerOffsets} {
 				req.Topics = append(req.Topics, kmsg.DeleteRecordsRequestTopic{
-					Topic: name, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 1}, {Partition: 8, Offset: 1}},
+					Topic: name, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 1}, {Partition: 1, Offset: 1}},
 				})
 			}
 			return req
 		},
-		served: `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
+		served: `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
 		without: []lacking{
-			{"DELETE TOPIC t", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:8 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
-			{"DELETE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:8 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
-			{"DELETE TOPIC __consumer_offsets", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:8 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:8 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"DELETE TOPIC t", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:1 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
+			{"DELETE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:1 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 INVALID_TOPIC_EXCEPTION} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
+			{"DELETE TOPIC __consumer_offsets", `{Topics:[{Topic:"t" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"u" Partitions:[{LowWatermark:1} {Partition:1 LowWatermark:-1 UNKNOWN_TOPIC_OR_PARTITION}]} {Topic:"__consumer_offsets" Partitions:[{LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED} {Partition:1 LowWatermark:-1 TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
 	{

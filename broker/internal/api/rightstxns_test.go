@@ -77,7 +77,7 @@ var rightsOfTransactions = []rightsRow{
 			for _, name := range []string{"t", "u", "none"} {
 				rt := kmsg.NewTxnOffsetCommitRequestTopic()
 				rt.Topic = name
-				for _, n := range []int32{0, 4} {
+				for _, n := range []int32{0, 1} {
 					p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 					p.Partition = n
 					rt.Partitions = append(rt.Partitions, p)
@@ -86,12 +86,12 @@ var rightsOfTransactions = []rightsRow{
 			}
 			return req
 		},
-		served: `{Topics:[{Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
+		served: `{Topics:[{Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`,
 		without: []lacking{
-			{"WRITE TRANSACTIONAL_ID id", `{Topics:[{Topic:"t" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:4 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:4 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:4 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]}]}`},
-			{"READ GROUP g", `{Topics:[{Topic:"t" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:4 GROUP_AUTHORIZATION_FAILED}]}]}`},
-			{"READ TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:4 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
-			{"READ TOPIC u; READ TOPIC none", `{Topics:[{Topic:"t" Partitions:[{Partition:4 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:4 TOPIC_AUTHORIZATION_FAILED}]}]}`},
+			{"WRITE TRANSACTIONAL_ID id", `{Topics:[{Topic:"t" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:1 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:1 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TRANSACTIONAL_ID_AUTHORIZATION_FAILED} {Partition:1 TRANSACTIONAL_ID_AUTHORIZATION_FAILED}]}]}`},
+			{"READ GROUP g", `{Topics:[{Topic:"t" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{GROUP_AUTHORIZATION_FAILED} {Partition:1 GROUP_AUTHORIZATION_FAILED}]}]}`},
+			{"READ TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"none" Partitions:[{UNKNOWN_TOPIC_OR_PARTITION} {Partition:1 UNKNOWN_TOPIC_OR_PARTITION}]}]}`},
+			{"READ TOPIC u; READ TOPIC none", `{Topics:[{Topic:"t" Partitions:[{Partition:1 UNKNOWN_TOPIC_OR_PARTITION} {}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]} {Topic:"none" Partitions:[{TOPIC_AUTHORIZATION_FAILED} {Partition:1 TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
 	{
