@@ -41,6 +41,7 @@ func describeTopicPartitions(_ context.Context, env *Env, call *Call, req *kmsg.
 				errorCode = kerr.InvalidTopicException.Code
 			}
 			rt := describedTopic(name, errorCode)
+			rt.IsInternal = isInternal(name)
 			rt.AuthorizedOperations = env.authorized(call.Conn, topicOperations, kmsg.ACLResourceTypeTopic, name)
 			resp.Topics = append(resp.Topics, rt)
 			continue
@@ -120,12 +121,15 @@ func describedTopic(name string, errorCode int16) kmsg.DescribeTopicPartitionsRe
 
 func (e *Env) describedPartition(c *Conn, im *controller.Image, p *controller.Partition) kmsg.DescribeTopicPartitionsResponseTopicPartition {
 	rp := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
-	rp.Partition, rp.LeaderID, rp.LeaderEpoch = p.ID, p.Leader, p.LeaderEpoch
+	rp.Partition, rp.LeaderEpoch = p.ID, p.LeaderEpoch
 	rp.Replicas, rp.ISR = p.Replicas, p.ISR
 	rp.EligibleLeaderReplicas, rp.LastKnownELR = notNull(p.ELR), notNull(p.LastKnownELR)
 	rp.OfflineReplicas = e.offline(c, im, p)
-	if leader, ok := im.Broker(p.Leader); !ok || leader.Fenced {
-		rp.LeaderID, rp.ErrorCode = -1, kerr.LeaderNotAvailable.Code
+	rp.LeaderID = -1 // And no error, as Metadata has.
+	if leader, ok := im.Broker(p.Leader); ok {
+		if _, _, ok := e.endpoint(c, leader); ok {
+			rp.LeaderID = p.Leader
+		}
 	}
 	return rp
 }

@@ -65,7 +65,7 @@ func (e *Env) coordinatorOf(ctx context.Context, call *Call, kind int8, key stri
 		return refuse(kerr.CoordinatorNotAvailable)
 	}
 	b, ok := e.Image().Broker(nodeID)
-	if !ok {
+	if !ok || b.Fenced {
 		return refuse(kerr.CoordinatorNotAvailable)
 	}
 	host, port, ok := e.endpoint(call.Conn, b)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -204,8 +205,11 @@ func (m *metadataTopics) partition(p *controller.Partition) kmsg.MetadataRespons
 	rp.Partition, rp.Leader, rp.LeaderEpoch = p.ID, p.Leader, p.LeaderEpoch
 	rp.Replicas, rp.ISR = p.Replicas, p.ISR
 	rp.OfflineReplicas = m.env.offline(m.call.Conn, m.im, p)
+	if m.req.Version == 0 { // Which has no place for those that are offline.
+		m.onlyAlive(&rp)
+	}
 	leader, ok := m.im.Broker(p.Leader)
-	if !ok || leader.Fenced {
+	if !ok {
 		rp.Leader, rp.ErrorCode = -1, kerr.LeaderNotAvailable.Code
 	} else if _, _, ok := m.env.endpoint(m.call.Conn, leader); !ok {
 		rp.Leader, rp.ErrorCode = -1, kerr.ListenerNotFound.Code
@@ -214,6 +218,23 @@ func (m *metadataTopics) partition(p *controller.Partition) kmsg.MetadataRespons
 		}
 	}
 	return rp
+}
+
+// onlyAlive leaves out the replicas whose broker clients cannot reach, and says that
+// there are some.
+func (m *metadataTopics) onlyAlive(rp *kmsg.MetadataResponseTopicPartition) {
+	alive := func(ids []int32) (found []int32) {
+		for _, id := range ids {
+			if !slices.Contains(rp.OfflineReplicas, id) {
+				found = append(found, id)
+			}
+		}
+		if len(found) < len(ids) {
+			rp.ErrorCode = kerr.ReplicaNotAvailable.Code
+		}
+		return found
+	}
+	rp.Replicas, rp.ISR = alive(rp.Replicas), alive(rp.ISR)
 }
 
 // offline lists the replicas of a partition whose broker clients cannot reach.

@@ -45,7 +45,8 @@ func otherNode(t *testing.T) *node1 {
 }
 
 // TestLeadersThatAreNotReached: what is told of partitions whose leader is fenced, has
-// no such listener, or is not known.
+// no such listener, or is not known. It is KRaftMetadataCache.java that has a fenced
+// leader, which the controller never leaves one, lead.
 func TestLeadersThatAreNotReached(t *testing.T) {
 	n := otherNode(t)
 	for version, listener := range map[int16]*kerr.Error{5: kerr.LeaderNotAvailable, 6: kerr.ListenerNotFound, 12: kerr.ListenerNotFound} {
@@ -64,7 +65,7 @@ func TestLeadersThatAreNotReached(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %d %d", p.Leader, p.ErrorCode, p.OfflineReplicas))
 		}
 		none := fmt.Sprintf("-1 %d [2 3 5]", kerr.LeaderNotAvailable.Code)
-		want := []string{"1 0 [2 3 5]", none, fmt.Sprintf("-1 %d [2 3 5]", listener.Code), "4 0 [2 3 5]", none}
+		want := []string{"1 0 [2 3 5]", "2 0 [2 3 5]", fmt.Sprintf("-1 %d [2 3 5]", listener.Code), "4 0 [2 3 5]", none}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("version %d: %s", version, diff)
 		}
@@ -83,9 +84,31 @@ func TestLeadersThatAreNotReached(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := []string{"no name/ 17", "of1 0: 1 0 [2 3 5]", "of2 0: -1 5 [2 3 5]", "of3 0: 3 0 [2 3 5]", "of5 0: -1 5 [2 3 5]"}
+	want := []string{"no name/ 17", "of1 0: 1 0 [2 3 5]", "of2 0: 2 0 [2 3 5]", "of3 0: -1 0 [2 3 5]", "of5 0: -1 0 [2 3 5]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMetadataOfVersion0: a client of version 0 is told only of the replicas that it
+// reaches, and that there are others.
+func TestMetadataOfVersion0(t *testing.T) {
+	n := otherNode(t)
+	n.topic("all", 8, 1, 4, 1)
+	n.commit(&record.Topic{Name: "parted", TopicID: [16]byte{9}}, &record.Partition{
+		TopicID: [16]byte{9}, Replicas: []int32{1, 3, 4}, ISR: []int32{4, 1}, Leader: 4, LeaderEpoch: 1, Directories: make([][16]byte, 3),
+	})
+	var got []string
+	for _, topic := range ask(t, n.Env, metadataOf(0, "of1", "of3", "of5", "all", "parted")).(*kmsg.MetadataResponse).Topics {
+		p := topic.Partitions[0]
+		got = append(got, fmt.Sprintf("%s: %d %d %d %d", *topic.Topic, p.Leader, p.ErrorCode, p.Replicas, p.ISR))
+	}
+	want := []string{"of1: 1 9 [1 4] [1 4]", "of3: -1 5 [1 4] [1 4]", "of5: -1 5 [1 4] [1 4]", "all: 4 0 [4 1] [4 1]", "parted: 4 9 [1 4] [4 1]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if again := ask(t, n.Env, metadataOf(12, "of1")).(*kmsg.MetadataResponse).Topics[0].Partitions[0]; len(again.Replicas) != 5 {
+		t.Errorf("the image has changed: %+v", again)
 	}
 }
 
@@ -138,7 +161,7 @@ func (c coordinatedBy) Coordinator(context.Context, string) (int32, error) { ret
 
 func TestCoordinatorsThatAreNotReached(t *testing.T) {
 	n := otherNode(t)
-	for node, want := range map[int32]int16{1: 0, 4: 0, 3: kerr.CoordinatorNotAvailable.Code, 5: kerr.CoordinatorNotAvailable.Code} {
+	for node, want := range map[int32]int16{1: 0, 4: 0, 2: kerr.CoordinatorNotAvailable.Code, 3: kerr.CoordinatorNotAvailable.Code, 5: kerr.CoordinatorNotAvailable.Code} {
 		n.Groups = coordinatedBy{node: node}
 		req := kmsg.NewPtrFindCoordinatorRequest()
 		req.Version, req.CoordinatorKey = 3, "g"
@@ -163,7 +186,7 @@ func TestLeaderHints(t *testing.T) {
 	n := otherNode(t)
 	v := n.view(callOf(kmsg.NewPtrMetadataRequest()))
 	var nodes []node
-	for topic, want := range map[string]leaderHint{"of4": {4, 5}, "of3": {3, 5}, "of5": {5, 5}, "none": noLeader} {
+	for topic, want := range map[string]leaderHint{"of4": {4, 5}, "of2": {2, 5}, "of3": {3, 5}, "of5": {5, 5}, "none": noLeader} {
 		var hint leaderHint
 		for range 2 {
 			if hint, nodes = v.leader(topic, 0, nodes); hint != want {

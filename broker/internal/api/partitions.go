@@ -66,7 +66,7 @@ func (v clusterView) leader(topic string, n int32, nodes []node) (leaderHint, []
 		}
 	}
 	b, ok := v.image.Broker(p.Leader)
-	if !ok {
+	if !ok || b.Fenced {
 		return hint, nodes
 	}
 	if host, port, ok := v.env.endpoint(v.call.Conn, b); ok {
