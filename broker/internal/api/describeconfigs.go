@@ -23,8 +23,9 @@ import (
 func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.DescribeConfigsRequest) (*kmsg.DescribeConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	im := env.Image()
-	if odd := slices.IndexFunc(req.Resources, func(r kmsg.DescribeConfigsRequestResource) bool { return !describable(r.ResourceType) }); odd >= 0 {
-		return refuseResources(req, unsupported(req.Resources[odd].ResourceType)), nil // As Kafka: all of them.
+	if slices.ContainsFunc(req.Resources, func(r kmsg.DescribeConfigsRequestResource) bool { return !describable(r.ResourceType) }) {
+		// As Kafka: all of them, and without a word of what is wrong.
+		return refuseResources(req, configRefusal(kerr.InvalidRequest, "%s", kerr.InvalidRequest.Description)), nil
 	}
 	for _, r := range req.Resources {
 		d := describer{env: env, im: im, req: req, names: r.ConfigNames}
@@ -74,7 +75,7 @@ func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) 
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return d.group(r.ResourceName)
 	}
-	return nil, unsupported(r.ResourceType)
+	panic(fmt.Sprintf("BUG: api: settings of kind %d are describable and nobody describes them", r.ResourceType))
 }
 
 // describable says whether there are settings of a kind of resource.
@@ -85,10 +86,6 @@ func describable(kind kmsg.ConfigResourceType) bool {
 		return true
 	}
 	return false
-}
-
-func unsupported(kind kmsg.ConfigResourceType) *controller.Refusal {
-	return configRefusal(kerr.InvalidRequest, "Unsupported resource type: %s", kind)
 }
 
 // refuseResources answers all resources of a request with one error.
