@@ -20,6 +20,9 @@
 //
 //	kmsg.DeleteRecords: on(0, 2, need{kmsg.ACLOperationDelete, kmsg.ACLResourceTypeTopic}, deleteRecords),
 //
+// and rows in the table of rights (rights_test.go): what is answered with each
+// right, and without it. A test wants both lines.
+//
 // The maximum is Kafka 4.2's (a test compares); the response's version is set
 // for the handler. req and everything in it belongs to the handler. call names
 // the connection: its listener, principal, client. The handler asks env.May
