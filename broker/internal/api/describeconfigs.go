@@ -27,11 +27,17 @@ func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.Describe
 		// As Kafka: all of them, and without a word of what is wrong.
 		return refuseResources(req, configRefusal(kerr.InvalidRequest, "%s", kerr.InvalidRequest.Description)), nil
 	}
+	var hidden []kmsg.DescribeConfigsResponseResource // They come last.
 	for _, r := range req.Resources {
 		d := describer{env: env, im: im, req: req, names: r.ConfigNames}
 		rr := kmsg.NewDescribeConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName, rr.ErrorMessage = r.ResourceType, r.ResourceName, kmsg.StringPtr("")
-		configs, err := d.resource(call, r)
+		if refusal := env.mayConfigs(call.Conn, kmsg.ACLOperationDescribeConfigs, r.ResourceType, r.ResourceName); refusal != nil {
+			rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, &refusal.Message
+			hidden = append(hidden, rr)
+			continue
+		}
+		configs, err := d.resource(r)
 		if refusal, ok := errors.AsType[*controller.Refusal](err); ok {
 			rr.ErrorCode, rr.ErrorMessage = refusal.Kerr.Code, kmsg.StringPtr(refusal.Message)
 		} else if err != nil {
@@ -43,6 +49,7 @@ func describeConfigs(_ context.Context, env *Env, call *Call, req *kmsg.Describe
 		}
 		resp.Resources = append(resp.Resources, rr)
 	}
+	resp.Resources = append(resp.Resources, hidden...)
 	return resp, nil
 }
 
@@ -59,10 +66,7 @@ func configRefusal(k *kerr.Error, format string, args ...any) *controller.Refusa
 	return &controller.Refusal{Kerr: k, Message: fmt.Sprintf(format, args...)}
 }
 
-func (d *describer) resource(call *Call, r kmsg.DescribeConfigsRequestResource) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
-	if refusal := d.env.mayConfigs(call.Conn, kmsg.ACLOperationDescribeConfigs, r.ResourceType, r.ResourceName); refusal != nil {
-		return nil, refusal
-	}
+func (d *describer) resource(r kmsg.DescribeConfigsRequestResource) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
 	switch r.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
 		return d.topic(r.ResourceName)

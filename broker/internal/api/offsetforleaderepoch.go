@@ -15,6 +15,7 @@ func offsetForLeaderEpoch(_ context.Context, env *Env, call *Call, req *kmsg.Off
 	resp := kmsg.NewPtrOffsetForLeaderEpochResponse()
 	view := env.view(call)
 	all := env.MayCluster(call.Conn, kmsg.ACLOperationClusterAction)
+	var refused []kmsg.OffsetForLeaderEpochResponseTopic // They come last.
 	for _, t := range req.Topics {
 		rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
 		rt.Topic = t.Topic
@@ -33,7 +34,12 @@ func offsetForLeaderEpoch(_ context.Context, env *Env, call *Call, req *kmsg.Off
 			}
 			rt.Partitions = append(rt.Partitions, rp)
 		}
-		resp.Topics = append(resp.Topics, rt)
+		if may {
+			resp.Topics = append(resp.Topics, rt)
+		} else {
+			refused = append(refused, rt)
+		}
 	}
+	resp.Topics = append(resp.Topics, refused...)
 	return resp, nil
 }

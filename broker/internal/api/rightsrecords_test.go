@@ -92,7 +92,7 @@ var rightsOfRecords = []rightsRow{
 		},
 		served: `{Topics:[{Topic:"t" Partitions:[{LeaderEpoch:5 EndOffset:1}]} {Topic:"u" Partitions:[{LeaderEpoch:5 EndOffset:1}]}]}`,
 		without: []lacking{
-			{"CLUSTER_ACTION CLUSTER kafka-cluster; DESCRIBE TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{LeaderEpoch:5 EndOffset:1}]}]}`},
+			{"CLUSTER_ACTION CLUSTER kafka-cluster; DESCRIBE TOPIC t", `{Topics:[{Topic:"u" Partitions:[{LeaderEpoch:5 EndOffset:1}]} {Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]}]}`},
 			{"CLUSTER_ACTION CLUSTER kafka-cluster; DESCRIBE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{LeaderEpoch:5 EndOffset:1}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},
