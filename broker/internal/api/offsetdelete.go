@@ -18,6 +18,9 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 		return resp, nil
 	}
 	im := env.Image()
+	merged := newMerging(func(into *kmsg.OffsetDeleteResponseTopic, more kmsg.OffsetDeleteResponseTopic) {
+		into.Partitions = append(into.Partitions, more.Partitions...)
+	})
 	body := *req
 	body.Topics = nil
 	for _, t := range req.Topics {
@@ -43,7 +46,7 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 			refused.Partitions = append(refused.Partitions, rp)
 		}
 		if len(refused.Partitions) > 0 || errorCode != 0 {
-			resp.Topics = mergeDeleted(resp.Topics, refused)
+			merged.add(t.Topic, refused)
 		}
 		if len(there.Partitions) > 0 {
 			body.Topics = append(body.Topics, there)
@@ -62,18 +65,8 @@ func offsetDelete(ctx context.Context, env *Env, call *Call, req *kmsg.OffsetDel
 		return answered, nil // A group-level error stands alone.
 	}
 	for _, t := range answered.Topics {
-		resp.Topics = mergeDeleted(resp.Topics, t)
+		merged.add(t.Topic, t)
 	}
+	resp.Topics = merged.topics
 	return resp, nil
-}
-
-// mergeDeleted adds the answers of more partitions, one entry a topic.
-func mergeDeleted(to []kmsg.OffsetDeleteResponseTopic, more kmsg.OffsetDeleteResponseTopic) []kmsg.OffsetDeleteResponseTopic {
-	for i := range to {
-		if to[i].Topic == more.Topic {
-			to[i].Partitions = append(to[i].Partitions, more.Partitions...)
-			return to
-		}
-	}
-	return append(to, more)
 }

@@ -94,7 +94,7 @@ type deletable struct {
 	env   *Env
 	conn  *Conn
 	im    *controller.Image
-	every bool           // Topic that there is: the right to delete is the cluster's.
+	every bool           // It may delete all there are: it has the right to the cluster.
 	names map[string]int // How often each is named.
 	ids   map[[16]byte]int
 }

@@ -23,9 +23,13 @@ const (
 // to the transaction (KIP-890).
 func txnOffsetCommit(ctx context.Context, env *Env, call *Call, req *kmsg.TxnOffsetCommitRequest) (*kmsg.TxnOffsetCommitResponse, error) {
 	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
+	merged := newMerging(func(into *kmsg.TxnOffsetCommitResponseTopic, more kmsg.TxnOffsetCommitResponseTopic) {
+		into.Partitions = append(into.Partitions, more.Partitions...)
+	})
+	defer func() { resp.Topics = merged.topics }()
 	refuse := func(topics []kmsg.TxnOffsetCommitRequestTopic, errorCode int16) {
 		for _, t := range topics {
-			resp.Topics = mergeTxnCommits(resp.Topics, refusedTxnCommit(t, errorCode))
+			merged.add(t.Topic, refusedTxnCommit(t, errorCode))
 		}
 	}
 	switch {
@@ -54,7 +58,7 @@ func txnOffsetCommit(ctx context.Context, env *Env, call *Call, req *kmsg.TxnOff
 		refuse(known, txnCommitCode(errorCode, req.Version))
 	default:
 		for _, t := range out.Topics {
-			resp.Topics = mergeTxnCommits(resp.Topics, t)
+			merged.add(t.Topic, t)
 		}
 	}
 	return resp, nil
@@ -146,17 +150,6 @@ func txnCommitCode(c, version int16) int16 {
 		return kerr.CoordinatorNotAvailable.Code
 	}
 	return c
-}
-
-// mergeTxnCommits adds the answers of more partitions, one entry a topic.
-func mergeTxnCommits(to []kmsg.TxnOffsetCommitResponseTopic, more kmsg.TxnOffsetCommitResponseTopic) []kmsg.TxnOffsetCommitResponseTopic {
-	for i := range to {
-		if to[i].Topic == more.Topic {
-			to[i].Partitions = append(to[i].Partitions, more.Partitions...)
-			return to
-		}
-	}
-	return append(to, more)
 }
 
 func refusedTxnCommit(t kmsg.TxnOffsetCommitRequestTopic, errorCode int16) kmsg.TxnOffsetCommitResponseTopic {
