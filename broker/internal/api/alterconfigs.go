@@ -14,90 +14,85 @@ import (
 // replace all that somebody set before.
 func alterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.AlterConfigsRequest) (*kmsg.AlterConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.AlterConfigsResponse)
-	answer := func(i int, errorCode int16, message *string) {
-		rr := kmsg.NewAlterConfigsResponseResource()
-		rr.ResourceType, rr.ResourceName = req.Resources[i].ResourceType, req.Resources[i].ResourceName
-		rr.ErrorCode, rr.ErrorMessage = errorCode, message
-		resp.Resources[i] = rr
-	}
-	resp.Resources = make([]kmsg.AlterConfigsResponseResource, len(req.Resources)) // In the order of asking.
-	times := make(map[configResource]int)
-	for _, r := range req.Resources {
-		times[configResource{r.ResourceType, r.ResourceName}]++
-	}
-	body := *req
-	body.Resources = nil
-	var left []int // What the controller answers.
-	for i, r := range req.Resources {
-		cr := configResource{r.ResourceType, r.ResourceName}
-		if times[cr] == 1 {
-			if err := env.alterable(call.Conn, cr, true); err != nil {
-				answer(i, err.Kerr.Code, &err.Message)
-				continue
+	resp.Resources = alterEach(env, call, req.Resources, true,
+		func(r kmsg.AlterConfigsRequestResource) configResource {
+			return configResource{r.ResourceType, r.ResourceName}
+		},
+		func(r configResource, errorCode int16, message *string) kmsg.AlterConfigsResponseResource {
+			rr := kmsg.NewAlterConfigsResponseResource()
+			rr.ResourceType, rr.ResourceName, rr.ErrorCode, rr.ErrorMessage = r.kind, r.name, errorCode, message
+			return rr
+		},
+		func(rest []kmsg.AlterConfigsRequestResource) ([]kmsg.AlterConfigsResponseResource, error) {
+			body := *req
+			body.Resources = rest
+			out, err := env.Control(ctx, controller.Request{Body: &body})
+			if err != nil {
+				return nil, err
 			}
-		}
-		body.Resources = append(body.Resources, r)
-		left = append(left, i)
-	}
-	if len(left) == 0 {
-		return resp, nil
-	}
-	out, err := env.Control(ctx, controller.Request{Body: &body})
-	if err != nil {
-		for _, i := range left {
-			answer(i, controlCode(err), nil)
-		}
-		return resp, ctx.Err()
-	}
-	for i, rr := range out.(*kmsg.AlterConfigsResponse).Resources {
-		resp.Resources[left[i]] = rr
-	}
-	return resp, nil
+			return out.(*kmsg.AlterConfigsResponse).Resources, nil
+		})
+	return resp, ctx.Err()
 }
 
 // incrementalAlterConfigs serves IncrementalAlterConfigs (44), versions 0 and 1:
 // single settings are set, taken back, or have items added and removed.
 func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.IncrementalAlterConfigsRequest) (*kmsg.IncrementalAlterConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
-	answer := func(i int, errorCode int16, message *string) {
-		rr := kmsg.NewIncrementalAlterConfigsResponseResource()
-		rr.ResourceType, rr.ResourceName = req.Resources[i].ResourceType, req.Resources[i].ResourceName
-		rr.ErrorCode, rr.ErrorMessage = errorCode, message
-		resp.Resources[i] = rr
-	}
-	resp.Resources = make([]kmsg.IncrementalAlterConfigsResponseResource, len(req.Resources)) // In the order of asking.
+	resp.Resources = alterEach(env, call, req.Resources, false,
+		func(r kmsg.IncrementalAlterConfigsRequestResource) configResource {
+			return configResource{r.ResourceType, r.ResourceName}
+		},
+		func(r configResource, errorCode int16, message *string) kmsg.IncrementalAlterConfigsResponseResource {
+			rr := kmsg.NewIncrementalAlterConfigsResponseResource()
+			rr.ResourceType, rr.ResourceName, rr.ErrorCode, rr.ErrorMessage = r.kind, r.name, errorCode, message
+			return rr
+		},
+		func(rest []kmsg.IncrementalAlterConfigsRequestResource) ([]kmsg.IncrementalAlterConfigsResponseResource, error) {
+			body := *req
+			body.Resources = rest
+			out, err := env.Control(ctx, controller.Request{Body: &body})
+			if err != nil {
+				return nil, err
+			}
+			return out.(*kmsg.IncrementalAlterConfigsResponse).Resources, nil
+		})
+	return resp, ctx.Err()
+}
+
+// alterEach has each resource of a request altered by the controller that may be altered
+// through this broker, and answers in the order of asking.
+func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q) configResource,
+	refusal func(r configResource, errorCode int16, message *string) R, control func([]Q) ([]R, error)) []R {
 	times := make(map[configResource]int)
-	for _, r := range req.Resources {
-		times[configResource{r.ResourceType, r.ResourceName}]++
+	for _, q := range asked {
+		times[of(q)]++
 	}
-	body := *req
-	body.Resources = nil
-	var left []int // What the controller answers.
-	for i, r := range req.Resources {
-		cr := configResource{r.ResourceType, r.ResourceName}
-		if times[cr] == 1 {
-			if err := env.alterable(call.Conn, cr, false); err != nil {
-				answer(i, err.Kerr.Code, &err.Message)
+	out := make([]R, len(asked))
+	var rest []Q
+	var places []int // Of the rest, in out.
+	for i, q := range asked {
+		r := of(q)
+		if times[r] == 1 { // One that is named twice the controller refuses, whoever asks.
+			if err := env.alterable(call.Conn, r, older); err != nil {
+				out[i] = refusal(r, err.Kerr.Code, &err.Message)
 				continue
 			}
 		}
-		body.Resources = append(body.Resources, r)
-		left = append(left, i)
+		rest, places = append(rest, q), append(places, i)
 	}
-	if len(left) == 0 {
-		return resp, nil
+	if len(rest) == 0 {
+		return out
 	}
-	out, err := env.Control(ctx, controller.Request{Body: &body})
-	if err != nil {
-		for _, i := range left {
-			answer(i, controlCode(err), nil)
+	answers, err := control(rest)
+	for n, i := range places {
+		if err != nil {
+			out[i] = refusal(of(rest[n]), controlCode(err), nil)
+		} else {
+			out[i] = answers[n]
 		}
-		return resp, ctx.Err()
 	}
-	for i, rr := range out.(*kmsg.IncrementalAlterConfigsResponse).Resources {
-		resp.Resources[left[i]] = rr
-	}
-	return resp, nil
+	return out
 }
 
 // configResource is what has settings.
