@@ -18,9 +18,16 @@ const programIn = 3 * time.Minute
 // The classes of Testcontainers' Java module start the image, and Apache's clients
 // work through it, from this machine and from another container.
 func TestJavaModule(t *testing.T) {
+	javaRoundtrip(t, imageName())
+}
+
+// javaRoundtrip takes numbers through an image by each class of the Java module.
+func javaRoundtrip(t *testing.T, image string, env ...string) {
+	t.Helper()
 	jars := javaJars(t)
 	cmd := program(t, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", filepath.Join(jars, "*"),
-		"java/Roundtrip.java", imageName())
+		"java/Roundtrip.java", image)
+	cmd.Env = append(cmd.Environ(), env...)
 	const read = ": read 100, in another container 100\n"
 	wantOutput(t, cmd, "KafkaContainer"+read+"ConfluentKafkaContainer"+read+"older, with ZooKeeper"+read+"older, without"+read)
 }

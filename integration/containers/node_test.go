@@ -11,14 +11,19 @@ import (
 // module reads a version out of the tag, and starts Kafka without ZooKeeper from 8.0.0
 // on.
 func TestNodeModule(t *testing.T) {
-	modules := nodeModules(t)
 	for _, tag := range []string{"8.0.0", "7.3.0"} {
-		t.Run(tag, func(t *testing.T) {
-			cmd := program(t, "node", "roundtrip.js", tagged(t, "moldau:"+tag))
-			cmd.Dir = modules
-			wantOutput(t, cmd, "read 100\n")
-		})
+		t.Run(tag, func(t *testing.T) { nodeRoundtrip(t, tagged(t, "moldau:"+tag)) })
 	}
+}
+
+// nodeRoundtrip takes numbers through an image by the Node module.
+func nodeRoundtrip(t *testing.T, image string, env ...string) {
+	t.Helper()
+	modules := nodeModules(t)
+	cmd := program(t, "node", "roundtrip.js", image)
+	cmd.Dir = modules
+	cmd.Env = append(cmd.Environ(), env...)
+	wantOutput(t, cmd, "read 100\n")
 }
 
 // nodeModules has npm install what node/package-lock.json names into a copy of that
