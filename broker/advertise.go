@@ -26,7 +26,7 @@ func (r *running) introduce() {
 			told = net.JoinHostPort(l.AdvertisedHost, port)
 		}
 		r.log.Info("listener", slog.String("name", l.Name), slog.String("bind", bind),
-			slog.String("clients_are_told", cmp.Or(told, "the address they used")), slog.String("serves", serves))
+			slog.String("clients_are_told", cmp.Or(told, "the address that their connection came in on")), slog.String("serves", serves))
 	}
 }
 
@@ -35,7 +35,10 @@ func (r *running) introduce() {
 func (l listener) told() (address, serves string) {
 	switch {
 	case l.AdvertisedHost == "":
-		return "", "whoever reached it without a port mapped to another"
+		// A forwarded port, whatever its number, comes in on the address that it is
+		// forwarded to. A container's is known to its host on Linux, not to machines
+		// beyond, nor to a host that runs its containers in a virtual machine.
+		return "", "whoever reaches that address itself, by a forwarded port or without"
 	case loopback(l.AdvertisedHost):
 		serves = "clients on this machine"
 	case net.ParseIP(l.AdvertisedHost) != nil:

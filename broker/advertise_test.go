@@ -97,7 +97,7 @@ func TestReachedAddress(t *testing.T) {
 		if strings.Contains(log(), misleading) {
 			t.Errorf("it was warned about:\n%s", log())
 		}
-		const line = `msg=listener name=PLAINTEXT bind=:9092 clients_are_told="the address they used"`
+		const line = `msg=listener name=PLAINTEXT bind=:9092 clients_are_told="the address that their connection came in on"`
 		if !strings.Contains(log(), line) {
 			t.Errorf("%s is not in:\n%s", line, log())
 		}
@@ -109,7 +109,7 @@ func TestTold(t *testing.T) {
 		l               listener
 		address, serves string
 	}{
-		"nothing":    {listener{Port: 9092}, "", "whoever reached it without a port mapped to another"},
+		"nothing":    {listener{Port: 9092}, "", "whoever reaches that address itself, by a forwarded port or without"},
 		"localhost":  {listener{AdvertisedHost: "localhost", Port: 9092}, "localhost:9092", "clients on this machine"},
 		"loopback":   {listener{AdvertisedHost: "::1", AdvertisedPort: 1, Port: 2}, "[::1]:1", "clients on this machine"},
 		"a name":     {listener{AdvertisedHost: "kafka", AdvertisedPort: 1}, "kafka:1", "whoever resolves and reaches kafka"},
