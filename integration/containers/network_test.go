@@ -3,10 +3,12 @@ package containers
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const misleading = "a client was told an address that is its own machine's"
@@ -63,5 +65,29 @@ func TestLoopbackAdvertised(t *testing.T) {
 	mend := "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://" + inside(t, c) + ":9092"
 	if strings.Count(log, misleading) != 1 || !strings.Contains(log, mend) {
 		t.Errorf("want one warning with %s:\n%s", mend, log)
+	}
+}
+
+// A listener that the example of apache/kafka's page binds to loopback is not reached by
+// a published port, of which one warning tells, with the line that mends it. With that
+// line it is.
+func TestLoopbackBound(t *testing.T) {
+	const bound = "KAFKA_LISTENERS=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093"
+	const mend = "KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://localhost:9093"
+	start := func(listeners string) testcontainers.Container {
+		name, value, _ := strings.Cut(listeners, "=")
+		return run(t, testcontainers.WithExposedPorts("9092/tcp"), testcontainers.WithEnv(map[string]string{
+			name: value, "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092",
+		}), testcontainers.WithWaitStrategy(wait.ForLog(ready).AsRegexp()))
+	}
+	c := start(bound)
+	if err := connect(t, mapped(t, c, "9092/tcp"), kgo.RetryTimeout(time.Second)).Ping(t.Context()); err == nil {
+		t.Error("a published port reaches a listener that is bound to loopback: the warning is wrong")
+	}
+	if log := logOf(t, c); strings.Count(log, "is bound to loopback") != 1 || !strings.Contains(log, "to be reached, set "+mend) {
+		t.Errorf("want one warning with %s:\n%s", mend, log)
+	}
+	if err := connect(t, mapped(t, start(mend), "9092/tcp")).Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

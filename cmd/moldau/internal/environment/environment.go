@@ -79,6 +79,7 @@ func Read(src Source) (Start, error) {
 	}
 	maps.Copy(start.Settings, named)
 	addListeners(start.Settings)
+	start.Warnings = append(start.Warnings, boundToLoopback(src.listenersName(env), start.Settings)...)
 	if start.Settings["log.dirs"] == "" && start.Settings["log.dir"] == "" {
 		start.Settings["log.dirs"] = dataDir(src.Mounts)
 	}

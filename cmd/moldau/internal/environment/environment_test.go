@@ -197,6 +197,56 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A listener for clients that is bound to loopback is warned about, with the line
+// that mends it, under the name by which it was set.
+func TestBoundToLoopback(t *testing.T) {
+	const why = " is bound to loopback: no published port and no other container reaches it, " +
+		"unless the container has its host's network; to be reached, set "
+	for name, tc := range map[string]struct {
+		src  Source
+		want []string
+	}{
+		"the example of Docker Hub": {
+			Source{Environ: []string{
+				"KAFKA_LISTENERS=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+				"KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092", "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER",
+			}},
+			[]string{"PLAINTEXT://localhost:9092" + why + "KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://localhost:9093"},
+		},
+		"two of three, of bitnami": {
+			Source{Environ: []string{"KAFKA_CFG_LISTENERS=A://127.0.0.1:1,B://:2,C://[::1]:3"}},
+			[]string{"A://127.0.0.1:1,C://[::1]:3" + why + "KAFKA_CFG_LISTENERS=A://:1,B://:2,C://:3"},
+		},
+		"a mounted file": {
+			Source{File: map[string]string{"listeners": "PLAINTEXT://localhost:9092"}},
+			[]string{"PLAINTEXT://localhost:9092" + why + "listeners=PLAINTEXT://:9092"},
+		},
+		"the controller's alone, by another name": {
+			Source{Environ: []string{"KAFKA_LISTENERS=ctl://localhost:9093,IN://kafka:9092", "KAFKA_CONTROLLER_LISTENER_NAMES=CTL"}}, nil,
+		},
+		"between brokers, as of confluent-local": {
+			Source{Environ: []string{"KAFKA_LISTENERS=PLAINTEXT://localhost:29092,CONTROLLER://localhost:29093,PLAINTEXT_HOST://0.0.0.0:9092"}}, nil,
+		},
+		"between brokers is right, for clients is not": {
+			Source{Environ: []string{"KAFKA_LISTENERS=IN://kafka:29092,OUT://localhost:9092", "KAFKA_INTER_BROKER_LISTENER_NAME=IN"}},
+			[]string{"OUT://localhost:9092" + why + "KAFKA_LISTENERS=IN://kafka:29092,OUT://:9092"},
+		},
+		"told, not bound": {Source{Environ: []string{"KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092"}}, nil},
+		"every interface": {Source{Environ: []string{"KAFKA_LISTENERS=A://0.0.0.0:1,B://[::]:2,C://:3"}}, nil},
+		"nothing":         {Source{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start, err := Read(tc.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, start.Warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestDataDir(t *testing.T) {
 	for name, tc := range map[string]struct{ mountinfo, want string }{
 		"nothing mounted":      {"", "/var/lib/kafka/data"},
