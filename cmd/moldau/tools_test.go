@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/moldau-broker/moldau/cmd/moldau/internal/kafkatools"
 )
 
 func TestAsTool(t *testing.T) {
@@ -25,5 +29,20 @@ func TestAsTool(t *testing.T) {
 				t.Errorf("tool %q with %q, want %q with %q", tool, args, tc.tool, tc.args)
 			}
 		})
+	}
+}
+
+// Each tool is in the image under its name, and the documents tell of it.
+func TestToolsAreInImage(t *testing.T) {
+	for _, path := range []string{"../../image/Dockerfile", "../../docs/kafka-tools.md", "../../docs/drop-in.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range kafkatools.Names() {
+			if !regexp.MustCompile("[\\s`]" + name + "[\\s`;]").Match(text) {
+				t.Errorf("%s lacks %s", path, name)
+			}
+		}
 	}
 }

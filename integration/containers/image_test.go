@@ -48,7 +48,7 @@ func TestSize(t *testing.T) {
 }
 
 // Both images become healthy by themselves, with nothing configured, as their own
-// user and as one that nobody knows.
+// user and as one that nobody knows, and have Kafka's tools.
 func TestHealthy(t *testing.T) {
 	for _, image := range []string{imageName(), imageName() + "-scratch"} {
 		for _, user := range []string{"", "4321:4321"} {
@@ -61,6 +61,10 @@ func TestHealthy(t *testing.T) {
 					}))
 				produce(t, inside(t, c)+":9092", "numbers", 0, 10)
 				consume(t, inside(t, c)+":9092", "numbers", 10)
+				out, code := in(t, c, "moldau", "tool", "kafka-topics", "--bootstrap-server", "localhost:9092", "--list")
+				if code != 0 || !strings.HasSuffix(out, "numbers\n") {
+					t.Errorf("kafka-topics printed %q (exit code %d), want numbers at last", out, code)
+				}
 			})
 		}
 	}
