@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/moldau-broker/moldau/logstore/internal/segment"
 )
@@ -91,10 +92,21 @@ type NotWritableError struct {
 }
 
 func (e *NotWritableError) Error() string {
-	return fmt.Sprintf("data directory %s is not writable: %v; check its owner and mode, and that the volume is mounted read-write", e.Dir, e.Err)
+	return fmt.Sprintf("data directory %s is not writable%s: %v; check its owner and mode, and that the volume is mounted read-write",
+		e.Dir, byWhom(), e.Err)
 }
 
 func (e *NotWritableError) Unwrap() error { return e.Err }
+
+// byWhom names whom this process runs as, which is seldom known of a container; it is
+// empty on Windows, which has no such numbers.
+func byWhom() string {
+	uid := os.Getuid()
+	if uid < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" by uid %d, gid %d", uid, os.Getgid())
+}
 
 // NewerFormatError says that a file was written by a newer release.
 type NewerFormatError struct {

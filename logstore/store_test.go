@@ -58,8 +58,13 @@ func TestStoreNotWritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var not *NotWritableError
-	if _, err := Open(Options{Dir: file + "/data"}); !errors.As(err, &not) {
-		t.Errorf("below a file: %v", err)
+	_, err := Open(Options{Dir: file + "/data"})
+	if !errors.As(err, &not) {
+		t.Fatalf("below a file: %v", err)
+	}
+	// Whose permissions are missing is what the owner of a mounted folder has to know.
+	if want := fmt.Sprintf("is not writable by uid %d, gid %d: ", os.Getuid(), os.Getgid()); os.Getuid() >= 0 && !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q, want %q in it", err, want)
 	}
 }
 
