@@ -56,6 +56,7 @@ func resolve(c Config) (*settings, error) {
 			return nil, err
 		}
 	}
+	s.warnUnsecured()
 	if id, ok := s.static["broker.id"]; ok && s.static["node.id"] == "" && id != "-1" {
 		s.static["node.id"] = id
 	}
@@ -98,10 +99,29 @@ func (s *settings) take(name, value string) error {
 		s.static[name] = normal
 	case config.Removed(name):
 		s.warnings = append(s.warnings, warning{name, "it was taken out of Kafka in 4.0"})
+	case config.Plugin(name) != "":
+		s.warnings = append(s.warnings, warning{name, "it is for " + config.Plugin(name) + ", which this release does not have"})
 	default:
 		s.warnings = append(s.warnings, warning{name, "it is not one of Kafka's"})
 	}
 	return nil
+}
+
+// warnUnsecured warns, once for all, of settings of TLS and SASL: listeners that
+// would use them are refused, so they are there beside PLAINTEXT. Kafka says nothing
+// of them; but who took the trouble may believe that they protect.
+func (s *settings) warnUnsecured() {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.static)) {
+		if d, ok := config.Broker(name); ok && config.Secures(name) && s.static[name] != d.Default {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		s.warnings = append(s.warnings, warning{
+			strings.Join(names, ", "), "every listener is PLAINTEXT: there is no encryption (TLS) and no authentication (SASL)",
+		})
+	}
 }
 
 // node reads who this node is.

@@ -106,19 +106,34 @@ func TestResolveSettings(t *testing.T) {
 		"ranges are Kafka's": {
 			map[string]string{"num.partitions": "0"}, "Value must be at least 1", "",
 		},
-		"an unknown name warns":        {map[string]string{"heap.opts": "x"}, "", "heap.opts it is not one of Kafka's"},
-		"a name of old warns":          {map[string]string{"zookeeper.connect": "zk:2181"}, "", "zookeeper.connect it was taken out"},
-		"an authorizer is refused":     {map[string]string{"authorizer.class.name": "org.apache.X"}, "authorizer.class.name", ""},
-		"an empty authorizer is none":  {map[string]string{"authorizer.class.name": ""}, "", ""},
-		"broker.id names the node":     {map[string]string{"broker.id": "7", "controller.quorum.voters": "7@h:9093"}, "", ""},
-		"another node's voter":         {map[string]string{"controller.quorum.voters": "2@h:9093"}, "not this node's, 1", ""},
-		"three voters":                 {map[string]string{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"}, "cluster of one node", ""},
-		"node ids from 0":              {map[string]string{"node.id": "-1"}, "at least 0", ""},
-		"node 0":                       {map[string]string{"node.id": "0", "controller.quorum.voters": "0@h:9093"}, "", ""},
-		"encryption between brokers":   {map[string]string{"security.inter.broker.protocol": "SSL"}, "PLAINTEXT only", ""},
-		"a broker alone":               {map[string]string{"process.roles": "broker"}, "broker,controller", ""},
-		"two directories":              {map[string]string{"log.dirs": "/a,/b"}, "name one", ""},
-		"inert settings stay unspoken": {map[string]string{"num.io.threads": "4"}, "", ""},
+		"an unknown name warns": {map[string]string{"heap.opts": "x"}, "", "heap.opts it is not one of Kafka's"},
+		"an authorizer's setting warns": {
+			map[string]string{"super.users": "User:a"}, "", "super.users it is for an authorizer, which this release does not have",
+		},
+		"the authorizer's other setting": {
+			map[string]string{"allow.everyone.if.no.acl.found": "true"}, "", "it is for an authorizer",
+		},
+		"a setting of tiered storage": {map[string]string{"rsm.config.dir": "/x"}, "", "it is for tiered storage"},
+		"settings of TLS and SASL warn together": {
+			map[string]string{
+				"ssl.keystore.location": "/k", "sasl.enabled.mechanisms": "PLAIN", "ssl.client.auth": "none",
+				"listener.name.plaintext.plain.sasl.jaas.config": "x;",
+			}, "",
+			"listener.name.plaintext.plain.sasl.jaas.config, sasl.enabled.mechanisms, ssl.keystore.location every listener is PLAINTEXT",
+		},
+		"a default of TLS stays unspoken": {map[string]string{"ssl.client.auth": "none"}, "", ""},
+		"a name of old warns":             {map[string]string{"zookeeper.connect": "zk:2181"}, "", "zookeeper.connect it was taken out"},
+		"an authorizer is refused":        {map[string]string{"authorizer.class.name": "org.apache.X"}, "authorizer.class.name", ""},
+		"an empty authorizer is none":     {map[string]string{"authorizer.class.name": ""}, "", ""},
+		"broker.id names the node":        {map[string]string{"broker.id": "7", "controller.quorum.voters": "7@h:9093"}, "", ""},
+		"another node's voter":            {map[string]string{"controller.quorum.voters": "2@h:9093"}, "not this node's, 1", ""},
+		"three voters":                    {map[string]string{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"}, "cluster of one node", ""},
+		"node ids from 0":                 {map[string]string{"node.id": "-1"}, "at least 0", ""},
+		"node 0":                          {map[string]string{"node.id": "0", "controller.quorum.voters": "0@h:9093"}, "", ""},
+		"encryption between brokers":      {map[string]string{"security.inter.broker.protocol": "SSL"}, "PLAINTEXT only", ""},
+		"a broker alone":                  {map[string]string{"process.roles": "broker"}, "broker,controller", ""},
+		"two directories":                 {map[string]string{"log.dirs": "/a,/b"}, "name one", ""},
+		"inert settings stay unspoken":    {map[string]string{"num.io.threads": "4"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := resolve(Config{Settings: tc.settings})

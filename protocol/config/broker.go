@@ -61,6 +61,35 @@ func Removed(name string) bool {
 	return removed[name] || strings.HasPrefix(name, "zookeeper.")
 }
 
+// plugins are the settings of Kafka's own plugins, which Kafka's list of broker
+// settings lacks, by a prefix of their names: each plugin reads them for itself. There
+// are no such plugins here.
+var plugins = []struct{ prefix, plugin string }{
+	{"super.users", "an authorizer"},
+	{"allow.everyone.if.no.acl.found", "an authorizer"},
+	{"metrics.jmx.", "metrics by JMX"},
+	{"remote.log.metadata.", "tiered storage"},
+	{"rlmm.config.", "tiered storage"},
+	{"rsm.config.", "tiered storage"},
+}
+
+// Plugin names the plugin of Kafka's that a setting is for; empty if it is for none.
+func Plugin(name string) string {
+	for _, p := range plugins {
+		if strings.HasPrefix(name, p.prefix) {
+			return p.plugin
+		}
+	}
+	return ""
+}
+
+// Secures reports whether a broker setting is one of TLS or SASL, which counts for
+// listeners that have either.
+func Secures(name string) bool {
+	base := baseName(name)
+	return strings.HasPrefix(base, "ssl.") || strings.HasPrefix(base, "sasl.")
+}
+
 // Names of Moldau's own broker settings.
 const (
 	ProduceValidation = "moldau.produce.validation"
