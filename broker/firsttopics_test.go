@@ -112,6 +112,8 @@ func TestKeepClusterID(t *testing.T) {
 		if !strings.Contains(log, "keeps its cluster id") || !strings.Contains(log, second) {
 			t.Errorf("no warning names %s:\n%s", second, log)
 		}
+		// Kafka 4.2 formats with any text, a UUID or not.
+		serveOnce(t, Config{FS: vfs.NewMem(), ClusterID: "bad", KeepClusterID: true}, id("bad"))
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 // and a busy machine included.
 const programIn = 3 * time.Minute
 
-// The classes of Testcontainers' Java module start the image, and Apache's clients
-// work through it, from this machine and from another container.
+// The classes of Testcontainers' Java module, and Strimzi's test container, start the
+// image, and Apache's clients work through it, from this machine and from another container.
 func TestJavaModule(t *testing.T) {
 	javaRoundtrip(t, imageName())
 }
@@ -29,7 +29,8 @@ func javaRoundtrip(t *testing.T, image string, env ...string) {
 		"java/Roundtrip.java", image)
 	cmd.Env = append(cmd.Environ(), env...)
 	const read = ": read 100, in another container 100\n"
-	wantOutput(t, cmd, "KafkaContainer"+read+"ConfluentKafkaContainer"+read+"older, with ZooKeeper"+read+"older, without"+read)
+	wantOutput(t, cmd, "KafkaContainer"+read+"ConfluentKafkaContainer"+read+"older, with ZooKeeper"+read+"older, without"+read+
+		"StrimziKafkaCluster"+read)
 }
 
 // javaJars has Maven copy what java/pom.xml names, once per state of that file, and

@@ -1,3 +1,4 @@
+import io.strimzi.test.container.StrimziKafkaCluster;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -12,11 +13,13 @@ import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.containers.Network;
 import org.testcontainers.kafka.ConfluentKafkaContainer;
 import org.testcontainers.kafka.KafkaContainer;
+import org.testcontainers.lifecycle.Startable;
 import org.testcontainers.utility.DockerImageName;
 
 /**
- * Starts a broker by each of the classes of Testcontainers' module for Kafka, as its
- * documentation shows it, and takes numbers through it: Roundtrip IMAGE. The numbers
+ * Starts a broker by each of the classes of Testcontainers' module for Kafka, and by
+ * Strimzi's test container, as their documentation shows it, and takes numbers through
+ * it: Roundtrip IMAGE. The numbers
  * go in from this machine; they come out here, and in another container, which knows
  * the broker by a listener of its own where the class has such.
  */
@@ -27,8 +30,8 @@ public class Roundtrip {
         DockerImageName image = DockerImageName.parse(args[0]);
         DockerImageName apache = image.asCompatibleSubstituteFor("apache/kafka");
         DockerImageName confluent = image.asCompatibleSubstituteFor("confluentinc/cp-kafka");
-        try (Network network = Network.newNetwork(); var other = new GenericContainer<>(image)) {
-            other.withNetwork(network).withCommand("sleep", "600").start();
+        try (Network network = Network.newNetwork(); var other = sleeper(image, network)) {
+            other.start();
             try (var kafka = new KafkaContainer(apache)) {
                 kafka.withNetwork(network).withListener("apache:19092");
                 use("KafkaContainer", kafka, kafka::getBootstrapServers, other, "apache:19092");
@@ -40,6 +43,12 @@ public class Roundtrip {
             older("older, with ZooKeeper", false, confluent, network, other);
             older("older, without", true, confluent, network, other);
         }
+        strimzi(args[0]);
+    }
+
+    /** A container in which tools can be run. */
+    private static GenericContainer<?> sleeper(DockerImageName image, Network network) {
+        return new GenericContainer<>(image).withNetwork(network).withCommand("sleep", "600");
     }
 
     @SuppressWarnings("deprecation")
@@ -55,6 +64,18 @@ public class Roundtrip {
         }
     }
 
+    /** Its network is its own, and known only once it runs. */
+    private static void strimzi(String image) throws Exception {
+        try (var kafka = new StrimziKafkaCluster.StrimziKafkaClusterBuilder().withNumberOfBrokers(1).withImage(image).build()) {
+            start("StrimziKafkaCluster", kafka);
+            Network network = kafka.getBrokers().iterator().next().getNetwork();
+            try (var other = sleeper(DockerImageName.parse(image), network)) {
+                other.start();
+                take("StrimziKafkaCluster", kafka.getBootstrapServers(), other, kafka.getNetworkBootstrapServers());
+            }
+        }
+    }
+
     /** The address is known only once the container runs. */
     private interface Address {
         String get();
@@ -62,11 +83,19 @@ public class Roundtrip {
 
     private static void use(String what, GenericContainer<?> kafka, Address address, GenericContainer<?> other, String inside)
             throws Exception {
+        start(what, kafka);
+        take(what, address.get(), other, inside);
+    }
+
+    private static void start(String what, Startable kafka) {
         Instant began = Instant.now();
         kafka.start();
         System.err.printf("%s started in %d ms%n", what, Duration.between(began, Instant.now()).toMillis());
-        produce(address.get());
-        int here = consume(address.get());
+    }
+
+    private static void take(String what, String address, GenericContainer<?> other, String inside) throws Exception {
+        produce(address);
+        int here = consume(address);
         var there = other.execInContainer("kafka-console-consumer", "--bootstrap-server", inside, "--topic", "numbers",
                 "--from-beginning", "--max-messages", String.valueOf(NUMBERS), "--timeout-ms", "30000");
         System.out.printf("%s: read %d, in another container %d%n", what, here, there.getStdout().lines().count());
