@@ -368,6 +368,7 @@ var (
 	toolQuorum     = regexp.MustCompile(`((?:HighWatermark|LeaderEpoch): +|(?m:^1) +\t\S+\t)\d+ *`)
 	toolAgo        = regexp.MustCompile(`\b(\d{13}|\d+ ms ago) +|Last(Fetch|CaughtUp)Timestamp *|LogEndOffset *`)
 	toolController = regexp.MustCompile(`CONTROLLER://127.0.0.1:\d+`)
+	toolPort       = regexp.MustCompile(`(?m)^(1 +127\.0\.0\.1 )\d+ *`) // In a column of its own.
 	toolClass      = regexp.MustCompile(`libs/\*" ([\w.]+) "\$@"`)
 	toolAdmin      = regexp.MustCompile(`(admin|adminclient)-\d+`)
 	// Which features a new cluster has is the broker's business.
@@ -380,6 +381,7 @@ func normalizeTool(s, addr, dir string) string {
 	s = toolQuorum.ReplaceAllString(s, "${1}N")
 	s = toolController.ReplaceAllString(s, "CONTROLLER://HOST:PORT")
 	s = toolAgo.ReplaceAllString(s, "T")
+	s = toolPort.ReplaceAllString(s, "${1}PORT ")
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
 	s = toolAdmin.ReplaceAllString(s, "$1-N") // Counted by the JVM.

@@ -43,6 +43,7 @@ type tool func(ctx context.Context, e *Env, args []string) error
 var tools = map[string]tool{
 	"cub":                       cub,
 	"kafka-broker-api-versions": apiVersions,
+	"kafka-cluster":             clusterTool,
 	"kafka-configs":             configs,
 	"kafka-console-consumer":    consoleConsumer,
 	"kafka-console-producer":    consoleProducer,

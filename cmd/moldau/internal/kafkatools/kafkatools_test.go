@@ -134,13 +134,16 @@ var (
 	// How long the metadata log is, and when who has read it.
 	quorum = regexp.MustCompile(`((?:HighWatermark|LeaderEpoch|ClusterId): +|"directoryId": |(?m:^1 +\t\S+\t))(\S{20,}|\d+ *)`)
 	ago    = regexp.MustCompile(`\b(\d{13}|\d+ ms ago) +|Last(Fetch|CaughtUp)Timestamp *|LogEndOffset *|\bT?[A-Za-z0-9_-]{22}\t`)
-	id     = regexp.MustCompile(`(TopicId: |directory.id=|(?m:^))[A-Za-z0-9_-]{22}((?m:$)|[\t,])`)
+	// A port in a column of its own.
+	portColumn = regexp.MustCompile(`(?m)^(1 +127\.0\.0\.1 )\d+ *`)
+	id         = regexp.MustCompile(`(TopicId: |directory.id=|Cluster ID: |(?m:^))[A-Za-z0-9_-]{22}((?m:$)|[\t,])`)
 )
 
 // normalize replaces what differs from run to run.
 func normalize(s, addr, dir string) string {
 	s = quorum.ReplaceAllString(s, "${1}N")
 	s = ago.ReplaceAllString(s, "T")
+	s = portColumn.ReplaceAllString(s, "${1}PORT ")
 	s = strings.ReplaceAll(s, addr, "HOST:PORT")
 	s = strings.ReplaceAll(s, dir, "DIR")
 	s = timestamp.ReplaceAllString(s, "[TIME]")

@@ -156,6 +156,11 @@ func (c *command) complete(e *Env, p *parsed) error {
 
 func (c *command) name() string { return c.prog[strings.LastIndex(c.prog, " ")+1:] }
 
+// sub is the subcommand of a name that was parsed.
+func (c *command) sub(name string) *command {
+	return c.subs[slices.IndexFunc(c.subs, func(s *command) bool { return s.name() == name })]
+}
+
 func (c *command) subNames() []string {
 	names := make([]string, len(c.subs))
 	for i, s := range c.subs {
