@@ -29,6 +29,10 @@ func (s *side) settle(ctx context.Context, a answer) {
 	case *kmsg.CreateTopicsResponse, *kmsg.DeleteTopicsResponse, *kmsg.CreatePartitionsResponse,
 		*kmsg.AlterConfigsResponse, *kmsg.IncrementalAlterConfigsResponse:
 		_ = rest(ctx, configRest) // The context tells the next step.
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		if pattern := a.sent.(*kmsg.ConsumerGroupHeartbeatRequest).SubscribedTopicRegex; resp.ErrorCode == 0 && pattern != nil && *pattern != "" {
+			_ = rest(ctx, configRest) // What it matches is looked up meanwhile, and nothing tells when it is known.
+		}
 	case *kmsg.EndTxnResponse:
 		if resp.ErrorCode == 0 {
 			id := a.sent.(*kmsg.EndTxnRequest).TransactionalID
