@@ -35,6 +35,7 @@ import (
 
 func main() {
 	count := flag.Int("n", 20, "how many faults to plant")
+	after := flag.Int("after", 0, "how many of the seed's faults to pass over, which a run that was cut short has planted")
 	seed := flag.Uint64("seed", 1, "what they are drawn from")
 	in := flag.String("in", "broker/internal/api", "folders to plant them in, separated by commas")
 	limit := flag.Duration("limit", 5*time.Minute, "a command that takes longer has found the fault")
@@ -42,14 +43,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *root, strings.Split(*in, ","), *count, *seed, *limit, flag.Args()); err != nil {
+	if err := run(ctx, *root, strings.Split(*in, ","), *after, *count, *seed, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-// run plants count faults and prints what became of each.
-func run(ctx context.Context, root string, folders []string, count int, seed uint64, limit time.Duration, command []string) error {
+// run plants the faults after some up to count, and prints what became of each.
+func run(ctx context.Context, root string, folders []string, after, count int, seed uint64, limit time.Duration, command []string) error {
 	commands, err := split(command)
 	if err != nil {
 		return err
@@ -81,6 +82,12 @@ func run(ctx context.Context, root string, folders []string, count int, seed uin
 		if planted == count {
 			break
 		}
+		if planted < after {
+			if p.builds(ctx, s) {
+				planted++
+			}
+			continue
+		}
 		verdict, err := p.try(ctx, s)
 		if err != nil {
 			return err
@@ -92,7 +99,7 @@ func run(ctx context.Context, root string, folders []string, count int, seed uin
 		found[verdict]++
 		fmt.Printf("| %d | `%s` | %s |\n", planted, strings.ReplaceAll(s.String(), "|", `\|`), verdict)
 	}
-	fmt.Printf("\n%d of %d found", planted-found[missed], planted)
+	fmt.Printf("\n%d of %d found", planted-after-found[missed], planted-after)
 	for _, verdict := range slices.Sorted(maps.Keys(found)) {
 		fmt.Printf("; %s: %d", verdict, found[verdict])
 	}
@@ -150,6 +157,29 @@ func (p planter) sound(ctx context.Context) error {
 
 // try plants one fault.
 func (p planter) try(ctx context.Context, s site) (verdict string, err error) {
+	binary, err := p.plant(ctx, s)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil || binary == "" {
+		return unbuilt, err // An unused variable, for example: no fault that could be shipped.
+	}
+	verdict, output := p.judge(ctx, binary)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	fmt.Fprintf(os.Stderr, "\n--- %s: %s\n%s\n", s, verdict, output)
+	return verdict, nil
+}
+
+// builds says whether the program builds with a fault.
+func (p planter) builds(ctx context.Context, s site) bool {
+	binary, err := p.plant(ctx, s)
+	return err == nil && binary != ""
+}
+
+// plant builds the program with a fault; there is none where it does not build.
+func (p planter) plant(ctx context.Context, s site) (binary string, err error) {
 	original := filepath.Join(p.root, s.path)
 	source, err := os.ReadFile(original)
 	if err != nil {
@@ -164,19 +194,11 @@ func (p planter) try(ctx context.Context, s site) (verdict string, err error) {
 	if err != nil {
 		return "", err
 	}
-	binary, err := p.build(ctx, map[string]string{absolute: changed})
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
+	binary, err = p.build(ctx, map[string]string{absolute: changed})
 	if err != nil {
-		return unbuilt, nil // An unused variable, for example: no fault that could be shipped.
+		return "", nil //nolint:nilerr // The compiler's word is no failure of this program.
 	}
-	verdict, output := p.judge(ctx, binary)
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	fmt.Fprintf(os.Stderr, "\n--- %s: %s\n%s\n", s, verdict, output)
-	return verdict, nil
+	return binary, nil
 }
 
 func (p planter) overlay() string { return filepath.Join(p.dir, "overlay.json") }
