@@ -95,3 +95,36 @@ func TestKnownIsNarrow(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoIsGivenThePartition: of two members and one partition either may have it, of one
+// member only he.
+func TestWhoIsGivenThePartition(t *testing.T) {
+	beat := func(member string) Line {
+		return Line{Request: `ConsumerGroupHeartbeat v1 {Group:"c0"}`, Answer: "{MemberID:" + member + " MemberEpoch:1}", Answered: true}
+	}
+	given := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	given.Assignment = &kmsg.ConsumerGroupHeartbeatResponseAssignment{Topics: []kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic{{Partitions: []int32{0}}}}
+	two := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	two.Assignment = &kmsg.ConsumerGroupHeartbeatResponseAssignment{Topics: []kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic{{Partitions: []int32{0, 1}}}}
+	none := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	for name, c := range map[string]struct {
+		before      []Line
+		here, there kmsg.Response
+		want        bool
+	}{
+		"two members":                    {[]Line{beat(`"m0"`)}, none, given, true},
+		"two members, the other way":     {[]Line{beat(`"m0"`)}, given, none, true},
+		"one member":                     {nil, none, given, false},
+		"one member, who comes again":    {[]Line{beat("member-1")}, none, given, false},
+		"two members and two partitions": {[]Line{beat(`"m0"`)}, none, two, false},
+		"a member who was refused":       {[]Line{{Request: beat("").Request, Answer: `{ErrorCode:FENCED_MEMBER_EPOCH MemberID:"m0"}`}}, none, given, false},
+	} {
+		d := &Difference{
+			API: kmsg.ConsumerGroupHeartbeat, Path: ".Assignment.Topics", HereAnswer: "{MemberID:member-1 MemberEpoch:2}",
+			Lines: append(c.before, beat("member-1")), line: len(c.before), answers: [2]kmsg.Response{c.here, c.there},
+		}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
