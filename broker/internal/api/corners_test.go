@@ -50,6 +50,22 @@ func TestUnknownIDsAreNotDeleted(t *testing.T) {
 	}
 }
 
+// TestNamedTwiceIsRefused: a topic that is named twice is the controller's to refuse,
+// whoever asks, and no other.
+func TestNamedTwiceIsRefused(t *testing.T) {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version = 6
+	for _, name := range []string{"t", "u", "u"} {
+		req.Topics = append(req.Topics, kmsg.DeleteTopicsRequestTopic{Topic: kmsg.StringPtr(name)})
+	}
+	env := rightsNode(t)
+	env.Authorize = func(*Conn, kmsg.ACLOperation, kmsg.ACLResourceType, string) bool { return false }
+	want := `{Topics:[{Topic:"t" TOPIC_AUTHORIZATION_FAILED ErrorMessage:"Topic authorization failed."} {Topic:"u"} {Topic:"u"}]}`
+	if diff := cmp.Diff(want, shownAll(ask(t, env, req))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // otherReplicas has another topic's partition wherever it is asked.
 type otherReplicas struct{ Replicas }
 

@@ -148,6 +148,34 @@ func TestFetchTellsWhoLeads(t *testing.T) {
 	}
 }
 
+// TestFetchTellsTheEpoch: a client whose epoch is older is told who leads in the one of
+// now, and one whose epoch nobody has begun is told nothing.
+func TestFetchTellsTheEpoch(t *testing.T) {
+	n := newNode(t, 2)
+	id := n.topic("t", 1, 1)
+	for _, tc := range []struct {
+		version int16
+		epoch   int32
+		code    int16
+		leader  int32
+	}{
+		{15, 4, kerr.FencedLeaderEpoch.Code, -1},
+		{16, 4, kerr.FencedLeaderEpoch.Code, 1},
+		{16, 6, kerr.UnknownLeaderEpoch.Code, -1},
+	} {
+		req := fetchOf(tc.version, "", id, want1{0, 0})
+		req.Topics[0].Partitions[0].CurrentLeaderEpoch = tc.epoch
+		resp := askFetch(t, n, req)
+		p := resp.Topics[0].Partitions[0]
+		if p.ErrorCode != tc.code || p.CurrentLeader.LeaderID != tc.leader || (p.CurrentLeader.LeaderEpoch == 5) != (tc.leader == 1) {
+			t.Errorf("version %d, epoch %d: %+v", tc.version, tc.epoch, p)
+		}
+		if told := len(resp.Brokers) == 1 && resp.Brokers[0].NodeID == 1; told != (tc.leader == 1) {
+			t.Errorf("version %d, epoch %d: brokers %+v", tc.version, tc.epoch, resp.Brokers)
+		}
+	}
+}
+
 // TestFetchWaits is case F03: an empty answer comes when the time is up, and one
 // with records at once when there are any.
 func TestFetchWaits(t *testing.T) {
