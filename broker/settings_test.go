@@ -118,7 +118,8 @@ func TestResolveSettings(t *testing.T) {
 			map[string]string{
 				"ssl.keystore.location": "/k", "sasl.enabled.mechanisms": "PLAIN", "ssl.client.auth": "none",
 				"listener.name.plaintext.plain.sasl.jaas.config": "x;",
-			}, "",
+			},
+			"",
 			"listener.name.plaintext.plain.sasl.jaas.config, sasl.enabled.mechanisms, ssl.keystore.location every listener is PLAINTEXT",
 		},
 		"a default of TLS stays unspoken": {map[string]string{"ssl.client.auth": "none"}, "", ""},

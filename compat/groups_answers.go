@@ -539,7 +539,7 @@ func consumerAnswers(t *T) {
 		beat.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{{TopicID: t.topicID(topic), Partitions: []int32{0, 1}}}
 		want.Assignment = nil
 		whole(t, "the second", ask[*kmsg.ConsumerGroupHeartbeatResponse](t, v, beat), want)
-		t.each(kmsg.ConsumerGroupDescribe, 0, 1, func(dv int16) { t.describedConsumers(dv, v, req, epoch) })
+		t.each(kmsg.ConsumerGroupDescribe, 0, 1, func(dv int16) { t.describedConsumers(dv, req, epoch) })
 		whole(t, "the last", ask[*kmsg.ConsumerGroupHeartbeatResponse](t, v, leave), filledPtr(func(r *kmsg.ConsumerGroupHeartbeatResponse) {
 			r.MemberID, r.MemberEpoch = &req.MemberID, -1
 		}))
@@ -547,9 +547,8 @@ func consumerAnswers(t *T) {
 	})
 }
 
-// describedConsumers checks the description of a group of one member that joined by
-// version v.
-func (t *T) describedConsumers(version, v int16, joined *kmsg.ConsumerGroupHeartbeatRequest, epoch int32) {
+// describedConsumers checks the description of a group of one member.
+func (t *T) describedConsumers(version int16, joined *kmsg.ConsumerGroupHeartbeatRequest, epoch int32) {
 	topic, missing := joined.SubscribedTopicNames[0], t.name("missing")
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups, req.IncludeAuthorizedOperations = []string{joined.Group, missing}, true

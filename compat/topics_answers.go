@@ -398,8 +398,10 @@ func describeConfigKinds(t *T) {
 			{kind: kmsg.ConfigResourceTypeGroupConfig, e: kerr.InvalidRequest, says: "Group name must not be empty"},
 			{kind: kmsg.ConfigResourceTypeClientMetrics, e: kerr.InvalidRequest, says: "Client metrics subscription name must not be empty"},
 			{kind: kmsg.ConfigResourceTypeBrokerLogger, e: kerr.InvalidRequest, says: "Broker id must not be empty"},
-			{kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.target.node + 1), e: kerr.InvalidRequest,
-				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.target.node+1)},
+			{
+				kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.target.node + 1), e: kerr.InvalidRequest,
+				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.target.node+1),
+			},
 		} {
 			req := kmsg.NewPtrDescribeConfigsRequest()
 			req.IncludeSynonyms = true
@@ -440,8 +442,10 @@ func alterConfigAnswers(t *T) {
 	t.each(kmsg.AlterConfigs, 0, 2, func(v int16) {
 		req, resp := kmsg.NewPtrAlterConfigsRequest(), kmsg.NewPtrAlterConfigsResponse()
 		for _, name := range names {
-			req.Resources = append(req.Resources, kmsg.AlterConfigsRequestResource{ResourceType: kind(name), ResourceName: name,
-				Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("777")}}})
+			req.Resources = append(req.Resources, kmsg.AlterConfigsRequestResource{
+				ResourceType: kind(name), ResourceName: name,
+				Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("777")}},
+			})
 			resp.Resources = append(resp.Resources, kmsg.AlterConfigsResponseResource{ResourceType: kind(name), ResourceName: name, ErrorCode: want[name].code, ErrorMessage: want[name].says})
 		}
 		got := ask[*kmsg.AlterConfigsResponse](t, v, req)
@@ -456,8 +460,10 @@ func alterConfigAnswers(t *T) {
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
 		req, resp := kmsg.NewPtrIncrementalAlterConfigsRequest(), kmsg.NewPtrIncrementalAlterConfigsResponse()
 		for _, name := range names {
-			req.Resources = append(req.Resources, kmsg.IncrementalAlterConfigsRequestResource{ResourceType: kind(name), ResourceName: name,
-				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("888")}}})
+			req.Resources = append(req.Resources, kmsg.IncrementalAlterConfigsRequestResource{
+				ResourceType: kind(name), ResourceName: name,
+				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("888")}},
+			})
 			resp.Resources = append(resp.Resources, kmsg.IncrementalAlterConfigsResponseResource{ResourceType: kind(name), ResourceName: name, ErrorCode: want[name].code, ErrorMessage: want[name].says})
 		}
 		got := ask[*kmsg.IncrementalAlterConfigsResponse](t, v, req)

@@ -63,7 +63,8 @@ func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kms
 // alterEach has each resource of a request altered by the controller that may be altered
 // through this broker, and answers in the order of asking.
 func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q) configResource,
-	refusal func(r configResource, errorCode int16, message *string) R, control func([]Q) ([]R, error)) []R {
+	refusal func(r configResource, errorCode int16, message *string) R, control func([]Q) ([]R, error),
+) []R {
 	times := make(map[configResource]int)
 	for _, q := range asked {
 		times[of(q)]++

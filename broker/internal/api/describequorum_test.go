@@ -32,8 +32,10 @@ func TestDescribeQuorum(t *testing.T) {
 		want   string
 	}{
 		"at the leader": {asking(of(metadataTopic, 0)), 1, `{ErrorMessage:"" Topics:[{Topic:"__cluster_metadata" Partitions:[{ErrorMessage:"" LeaderID:1 LeaderEpoch:3 HighWatermark:8` + voters},
-		"at another": {asking(of(metadataTopic, 0)), 2,
-			`{ErrorMessage:"" Topics:[{Topic:"__cluster_metadata" Partitions:[{NOT_LEADER_FOR_PARTITION ErrorMessage:"" LeaderID:1 LeaderEpoch:3 HighWatermark:8` + voters},
+		"at another": {
+			asking(of(metadataTopic, 0)), 2,
+			`{ErrorMessage:"" Topics:[{Topic:"__cluster_metadata" Partitions:[{NOT_LEADER_FOR_PARTITION ErrorMessage:"" LeaderID:1 LeaderEpoch:3 HighWatermark:8` + voters,
+		},
 		"another partition":     {asking(of(metadataTopic, 1)), 1, `{ErrorMessage:"" Topics:[{Topic:"__cluster_metadata" Partitions:[{Partition:1 ` + unknown + `}]}]}`},
 		"another partition too": {asking(of(metadataTopic, 0, 1)), 1, `{ErrorMessage:"" Topics:[{Topic:"__cluster_metadata" Partitions:[{` + unknown + `} {Partition:1 ` + unknown + `}]}]}`},
 		"another topic":         {asking(of("t", 0)), 1, `{ErrorMessage:"" Topics:[{Topic:"t" Partitions:[{` + unknown + `}]}]}`},

@@ -26,7 +26,7 @@ type busyTxns struct {
 	adds  []txn.Add
 }
 
-func (b *busyTxns) Ask(ctx context.Context, id string, in any) (any, error) {
+func (b *busyTxns) Ask(ctx context.Context, _ string, in any) (any, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -166,13 +166,20 @@ var rightsOfConfigs = []rightsRow{
 
 // someResources are one of each kind that has settings.
 var someResources = []configResource{
-	{kmsg.ConfigResourceTypeGroupConfig, "g"}, {kmsg.ConfigResourceTypeTopic, "t"}, {kmsg.ConfigResourceTypeBroker, "1"},
-	{kmsg.ConfigResourceTypeClientMetrics, "c"}, {kmsg.ConfigResourceTypeBrokerLogger, "1"}, {kmsg.ConfigResourceTypeBroker, ""},
+	{kmsg.ConfigResourceTypeGroupConfig, "g"},
+	{kmsg.ConfigResourceTypeTopic, "t"},
+	{kmsg.ConfigResourceTypeBroker, "1"},
+	{kmsg.ConfigResourceTypeClientMetrics, "c"},
+	{kmsg.ConfigResourceTypeBrokerLogger, "1"},
+	{kmsg.ConfigResourceTypeBroker, ""},
 }
 
 // alteredResources are these and some that Kafka refuses before it asks for any right:
 // broker 2's, one that is named twice, and one of no kind.
 var alteredResources = append([]configResource{
-	{kmsg.ConfigResourceTypeBroker, "2"}, {kmsg.ConfigResourceTypeBroker, "x"}, {3, "odd"},
-	{kmsg.ConfigResourceTypeTopic, "twice"}, {kmsg.ConfigResourceTypeTopic, "twice"},
+	{kmsg.ConfigResourceTypeBroker, "2"},
+	{kmsg.ConfigResourceTypeBroker, "x"},
+	{3, "odd"},
+	{kmsg.ConfigResourceTypeTopic, "twice"},
+	{kmsg.ConfigResourceTypeTopic, "twice"},
 }, someResources...)

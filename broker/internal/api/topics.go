@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -42,7 +43,7 @@ func createTopics(ctx context.Context, env *Env, call *Call, req *kmsg.CreateTop
 		resp.Topics = append(resp.Topics, refused...)
 		return resp, ctx.Err()
 	}
-	resp.Topics = append(out.(*kmsg.CreateTopicsResponse).Topics, refused...)
+	resp.Topics = slices.Concat(out.(*kmsg.CreateTopicsResponse).Topics, refused)
 	return resp, nil
 }
 

@@ -172,7 +172,7 @@ func (c *client) DeleteTopic(topic string) error {
 }
 
 func (c *client) ErrorName(err error) string {
-	if failed := (kafka.WriteErrors)(nil); errors.As(err, &failed) && len(failed) > 0 {
+	if failed := kafka.WriteErrors(nil); errors.As(err, &failed) && len(failed) > 0 {
 		err = failed[0]
 	}
 	switch {

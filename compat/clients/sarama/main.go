@@ -293,7 +293,7 @@ func (c *consumer) CommitAt(topic string, partition int, offset int64) error {
 func (c *consumer) Close() error { return c.close() }
 
 func (c *client) ErrorName(err error) string {
-	if failed := (sarama.ProducerErrors)(nil); errors.As(err, &failed) && len(failed) > 0 {
+	if failed := sarama.ProducerErrors(nil); errors.As(err, &failed) && len(failed) > 0 {
 		err = failed[0].Err
 	}
 	switch {
@@ -306,7 +306,7 @@ func (c *client) ErrorName(err error) string {
 }
 
 func (c *client) Fenced(err error) bool {
-	if failed := (sarama.ProducerErrors)(nil); errors.As(err, &failed) && len(failed) > 0 {
+	if failed := sarama.ProducerErrors(nil); errors.As(err, &failed) && len(failed) > 0 {
 		err = failed[0].Err
 	}
 	return errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrInvalidProducerEpoch)

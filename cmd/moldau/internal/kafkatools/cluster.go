@@ -99,7 +99,7 @@ func clusterSettings(e *Env, p *parsed) (properties, error) {
 	file := p.str("--command-config")
 	if p.has("--config") {
 		if file != "" {
-			return nil, errors.New("--config and --command-config cannot be specified together.") //nolint:staticcheck // Kafka's words.
+			return nil, errors.New("--config and --command-config cannot be specified together.") //nolint:staticcheck,revive // Kafka's words.
 		}
 		fmt.Fprintln(e.Out, "Option --config has been deprecated and will be removed in a future version. Use --command-config instead.")
 		file = p.str("--config")
