@@ -14,6 +14,8 @@ func TestTooManyElements(t *testing.T) {
 	lookUp.Version = 13
 	produce := kmsg.NewPtrProduceRequest()
 	produce.Version = 12
+	epochs := kmsg.NewPtrOffsetForLeaderEpochRequest()
+	epochs.Version, epochs.ReplicaID = 4, -1
 	for name, tc := range map[string]struct {
 		request kmsg.Request
 		fill    func(n int)
@@ -21,6 +23,12 @@ func TestTooManyElements(t *testing.T) {
 	}{
 		"nameless topics": {lookUp, func(n int) { lookUp.Topics = make([]kmsg.MetadataRequestTopic, n) }, maxElements},
 		"topics":          {produce, func(n int) { produce.Topics = make([]kmsg.ProduceRequestTopic, n) }, maxElements},
+		"nested": {
+			epochs, func(n int) {
+				epochs.Topics = make([]kmsg.OffsetForLeaderEpochRequestTopic, 2)
+				epochs.Topics[1].Partitions = make([]kmsg.OffsetForLeaderEpochRequestTopicPartition, n)
+			}, maxElements - 2,
+		},
 		"nested, counted": {
 			produce, func(n int) {
 				produce.Topics = make([]kmsg.ProduceRequestTopic, 2)
