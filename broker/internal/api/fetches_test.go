@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/moldau-broker/moldau/broker/internal/replica"
+	"github.com/moldau-broker/moldau/broker/internal/session"
 	record "github.com/moldau-broker/moldau/protocol/metadata"
 )
 
@@ -228,5 +231,44 @@ func TestFetchSessionRotates(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[int32]int{0: 2, 1: 2, 2: 2}, served); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWatchesEndWithTheirSession: who has closed a session, or lost it to another, is not
+// told of changes any more, and nothing is kept for it.
+func TestWatchesEndWithTheirSession(t *testing.T) {
+	for name, end := range map[string]func(n *node1, id int32){
+		"closed": func(n *node1, id int32) { askFetch(t, n, sessionFetch(id, -1, want1{0, 0})) },
+		"put out": func(n *node1, _ int32) {
+			askFetch(t, n, sessionFetch(0, 0, want1{0, 0}, want1{1, 0}, want1{2, 0})) // Of more partitions.
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNode(t, 1)
+			n.topic("t", 1, 3)
+			n.Fetches = NewFetches(session.Config{Slots: 1}, rand.New(rand.NewPCG(1, 2)))
+			id := askFetch(t, n, sessionFetch(0, 0, want1{0, 0}, want1{1, 0})).SessionID
+			poll, err := n.Fetches.begin(time.Now(), session.Fetch{SessionID: id, Epoch: 1}, replica.Uncommitted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.Fetches.done(time.Now(), poll, nil); err != nil {
+				t.Fatal(err)
+			}
+			watching := func() (count int) {
+				for e := range poll.Session.Entries() {
+					if e.Tag != nil {
+						count++
+					}
+				}
+				return count
+			}
+			before := watching()
+			time.Sleep(time.Hour)
+			end(n, id)
+			if after := watching(); before != 2 || after != 0 {
+				t.Errorf("%s: %d partitions are watched for it, %d after", name, before, after)
+			}
+		})
 	}
 }
