@@ -159,8 +159,10 @@ func (r *run) world(ctx context.Context, n int) error {
 	d.Seed, d.World = r.Seed, n
 	sig := d.signature()
 	r.tally.Found[sig]++
-	if r.tally.Found[sig] > 1 {
-		return nil
+	if r.tally.Found[sig] > 1 { // Not shrunk again; but it may be of another cause.
+		_, err := fmt.Fprintf(r.Out, "\nagain %s (seed %d, world %d)\n  %s\n  here:    %s\n  control: %s\n", sig, d.Seed, d.World,
+			cutAt(d.Lines[d.line].Request, 400), cutAt(d.HereAnswer, 400), cutAt(d.ThereAnswer, 400))
+		return err
 	}
 	return r.report(ctx, steps, d)
 }
