@@ -260,12 +260,14 @@ func (c *consumers) allNames() []string {
 	return sortedKeys(set)
 }
 
-// assignor is the one that most members ask for, of several the first by name; if
-// nobody asks, the default.
+// assignor is the one that most members ask for; if nobody asks, the default. Of uniform
+// and range it is uniform if as many ask for either: Kafka takes the one that a table
+// by the names' hashes holds first (ConsumerGroup.preferredServerAssignor), whatever
+// the order of group.consumer.assignors.
 func (c *consumers) assignor(unset string) string {
 	best, most := unset, 0
 	for name, n := range c.votes {
-		if n > most || n == most && name < best {
+		if n > most || n == most && name > best {
 			best, most = name, n
 		}
 	}
