@@ -78,6 +78,7 @@ func Scenarios() []Scenario {
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
 		consumerScenarios, groupAnswers, transactionScenarios, transactionAnswers,
 		foundScenarios,
+		franzProduce, franzGroups, saramaScenarios,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
 	return all
