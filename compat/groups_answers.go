@@ -497,6 +497,9 @@ func offsetDeleteAnswers(t *T) {
 func consumerAnswers(t *T) {
 	t.each(kmsg.ConsumerGroupHeartbeat, 0, 1, func(v int16) {
 		group, topic := t.Group(), t.Topic(2)
+		probe := t.consumerMember(group, "probe", topic) // The coordinator may hear of a topic later than its clients.
+		settleAll(t, []*consumerMember{probe}, 2)
+		probe.leave(-1)
 		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 		req.Group, req.MemberID, req.MemberEpoch = group, "a-"+group, 0
 		if v == 0 {

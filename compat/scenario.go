@@ -76,7 +76,7 @@ func Scenarios() []Scenario {
 		createScenarios, topicScenarios, topicAnswers, metadataScenarios, describeConfigScenarios, alterConfigScenarios,
 		clusterScenarios, clusterAnswers, adminScenarios, storageScenarios,
 		joinScenarios, memberScenarios, groupAdminScenarios, committedScenarios,
-		consumerScenarios, groupAnswers, transactionScenarios, transactionAnswers,
+		consumerScenarios, consumerLives, groupAnswers, transactionScenarios, transactionAnswers,
 		foundScenarios,
 		franzProduce, franzGroups, saramaScenarios,
 	)
