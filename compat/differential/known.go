@@ -156,7 +156,8 @@ func (d *Difference) sameGroup() (lines []int) {
 // memberOf finds the member that a heartbeat was answered to.
 var memberOf = regexp.MustCompile(`\bMemberID:("[^"]*"|\S+)`)
 
-// joined are the members of the consumer group whose heartbeats were not refused.
+// joined are the members of the consumer group whose heartbeats were not refused, and
+// of the classic group that it was before.
 func (d *Difference) joined() map[string]bool {
 	members := map[string]bool{}
 	for _, i := range d.sameGroup() {
@@ -165,7 +166,8 @@ func (d *Difference) joined() map[string]bool {
 		if i == d.line {
 			m = memberOf.FindStringSubmatch(d.HereAnswer)
 		}
-		if m != nil && strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && !strings.Contains(l.Answer, "ErrorCode:") {
+		joins := strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") || strings.HasPrefix(l.Request, "JoinGroup")
+		if m != nil && joins && !strings.Contains(l.Answer, "ErrorCode:") {
 			members[m[1]] = true
 		}
 	}

@@ -116,6 +116,8 @@ func TestWhoIsGivenThePartition(t *testing.T) {
 		"two members, the other way":     {[]Line{beat(`"m0"`)}, given, none, true},
 		"one member":                     {nil, none, given, false},
 		"one member, who comes again":    {[]Line{beat("member-1")}, none, given, false},
+		"a classic member and another":   {[]Line{{Request: `JoinGroup v9 {Group:"c0"}`, Answer: `{Generation:1 LeaderID:member-2 MemberID:member-2}`}}, none, given, true},
+		"a classic member without an id": {[]Line{{Request: `JoinGroup v9 {Group:"c0"}`, Answer: `{ErrorCode:MEMBER_ID_REQUIRED Generation:-1 MemberID:member-2}`}}, none, given, false},
 		"two members and two partitions": {[]Line{beat(`"m0"`)}, none, two, false},
 		"a member who was refused":       {[]Line{{Request: beat("").Request, Answer: `{ErrorCode:FENCED_MEMBER_EPOCH MemberID:"m0"}`}}, none, given, false},
 	} {
