@@ -78,7 +78,7 @@ benchstat: ## Go benchmarks, six runs; REF=main compares with that commit
 
 .PHONY: suite
 suite: build ## every scenario of the compatibility suite; BROKER=apache: strictly; HOST:PORT: another broker
-	.ci/with-broker $(BROKER) sh -c 'bin/moldau-compat --bootstrap $$BOOTSTRAP $(STRICT)'
+	.ci/with-broker $(BROKER) sh -c 'bin/moldau-compat --bootstrap $$BOOTSTRAP $${RESTART:+--restart "$$RESTART"} $(STRICT)'
 
 .PHONY: suite-reports
 suite-reports: ## the suite on this broker, Apache Kafka and kfake; writes docs/reports/0005-suite* and docs/compat.md

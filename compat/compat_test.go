@@ -2,6 +2,7 @@ package compat_test
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"regexp"
 	"slices"
@@ -115,5 +116,34 @@ func TestScenariosAreWellFormed(t *testing.T) {
 			t.Errorf("%s: nothing to run", s.ID)
 		}
 		seen[s.ID] = true
+	}
+}
+
+// TestRestarts plays what restarts the broker, with the ways in which one ends. It does so
+// over sockets: clients that never rest would keep a bubble's time from passing.
+func TestRestarts(t *testing.T) {
+	for name, end := range map[string]func(*brokertest.Cluster){"stop": (*brokertest.Cluster).Stop, "kill": (*brokertest.Cluster).Kill} {
+		t.Run(name, func(t *testing.T) {
+			mb := brokertest.Start(t)
+			restarting := slices.DeleteFunc(compat.Scenarios(), func(s compat.Scenario) bool { return !s.Restarts })
+			times := 0
+			r := compat.Runner{Bootstrap: mb.Addr(), Restart: func(context.Context) error {
+				end(mb)
+				mb.Restart()
+				times++
+				return nil
+			}}
+			report, err := r.Run(t.Context(), restarting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judge(t, report)
+			if _, all := report.Counts(); all.Passed < 10 {
+				t.Errorf("%d scenarios passed", all.Passed)
+			}
+			if times > 5 {
+				t.Errorf("%d scenarios restarted the broker %d times: they share restarts", len(report.Results), times)
+			}
+		})
 	}
 }

@@ -46,14 +46,6 @@ func live(t *testing.T, f func(l *life), config ...string) {
 	})
 }
 
-// reconnect forgets the connections, which a restart has broken or time closed.
-func (l *life) reconnect() {
-	for _, c := range l.conns {
-		c.Close()
-	}
-	l.conns, l.main = nil, nil
-}
-
 // restart ends the broker in one of its ways and starts it again.
 func (l *life) restart(end func()) {
 	end()

@@ -34,6 +34,10 @@ type Runner struct {
 	Release string
 	// Quick leaves out scenarios that are slow.
 	Quick bool
+	// Restart, if not nil, stops the broker and starts it again at the same address and
+	// with its data; how it is stopped is its own affair. Without it, scenarios that
+	// restart the broker do not apply.
+	Restart func(ctx context.Context) error
 	// FailFast begins no scenario after one has failed.
 	FailFast bool
 	// Progress, if not nil, hears of every result as it comes, one at a time.
@@ -77,10 +81,12 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Bootstrap, err)
 	}
-	var together, alone []Scenario
+	var together, alone, restarting []Scenario
 	for _, s := range scenarios {
 		switch {
 		case r.Quick && s.Slow:
+		case s.Restarts:
+			restarting = append(restarting, s)
 		case s.Alone:
 			alone = append(alone, s)
 		default:
@@ -89,9 +95,13 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	}
 	// What waits longest begins first, so that it does not end last.
 	slices.SortStableFunc(together, func(a, b Scenario) int { return cmp.Compare(order(a), order(b)) })
-	results := &results{failFast: r.FailFast, all: len(together) + len(alone), progress: r.Progress}
+	results := &results{failFast: r.FailFast, all: len(together) + len(alone) + len(restarting), progress: r.Progress}
 	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
 	r.play(ctx, target, alone, 1, results)
+	if r.Restart != nil {
+		target.restarts = newRestarts(r.restarted)
+	}
+	r.play(ctx, target, restarting, len(restarting), results) // They wait for each other.
 	slices.SortFunc(results.list, func(a, b Result) int { return strings.Compare(a.ID, b.ID) })
 	return &Report{Name: r.Name, Bootstrap: r.Bootstrap, APIs: apis(target), Results: results.list}, ctx.Err()
 }
@@ -152,12 +162,37 @@ func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, 
 	wg.Wait()
 }
 
+// restarted restarts the broker and waits until it answers.
+func (r Runner) restarted(ctx context.Context) error {
+	if err := r.Restart(ctx); err != nil {
+		return err
+	}
+	for {
+		_, err := r.target(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer after it was restarted: %w", r.Bootstrap, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // one plays one scenario and clears up after it.
 func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
 	res := Result{ID: s.ID, Area: s.Area(), Says: s.Says, Refs: s.Refs, Since: s.Since, Outcome: Passed}
 	if s.Newer(r.Release) {
 		res.Outcome, res.Why = NotApplicable, "Kafka does so since "+s.Since
 		return res
+	}
+	if s.Restarts && target.restarts != nil {
+		if err := target.restarts.begin(ctx); err != nil {
+			res.Outcome, res.Why = Failed, err.Error()
+			return res
+		}
+		defer target.restarts.end(ctx)
 	}
 	limited, cancel := context.WithTimeout(ctx, s.limit())
 	defer cancel()

@@ -30,6 +30,9 @@ type Scenario struct {
 	// Alone marks what disturbs others on the same broker (a setting of the whole
 	// broker). Such scenarios run after the rest, one at a time.
 	Alone bool
+	// Restarts marks what restarts the broker (T.Restart). Such scenarios run after all
+	// others, at once, and share the restarts. Their limit is RestartLimit if they have none.
+	Restarts bool
 	// Run plays it. It ends early through T.
 	Run func(t *T)
 }
@@ -64,7 +67,15 @@ func numbers(release string) []int {
 // DefaultLimit is how long a scenario may take that says nothing of it.
 const DefaultLimit = 20 * time.Second
 
-func (s Scenario) limit() time.Duration { return cmp.Or(s.Limit, DefaultLimit) }
+// RestartLimit is that of scenarios that restart the broker: they wait for each other.
+const RestartLimit = 3 * time.Minute
+
+func (s Scenario) limit() time.Duration {
+	if s.Restarts {
+		return cmp.Or(s.Limit, RestartLimit)
+	}
+	return cmp.Or(s.Limit, DefaultLimit)
+}
 
 // Scenarios are all scenarios, in the order of their IDs.
 func Scenarios() []Scenario {
@@ -79,6 +90,7 @@ func Scenarios() []Scenario {
 		consumerScenarios, consumerLives, groupAnswers, transactionScenarios, transactionAnswers,
 		foundScenarios,
 		franzProduce, franzGroups, saramaScenarios,
+		restartScenarios, restartClients,
 	)
 	slices.SortFunc(all, func(a, b Scenario) int { return strings.Compare(a.ID, b.ID) })
 	return all

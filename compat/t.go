@@ -40,6 +40,7 @@ type target struct {
 	node     int32
 	run      string        // Marks the names of this run.
 	serial   *atomic.Int64 // Numbers the scenarios of this run.
+	restarts *restarts     // Nil if nobody said how.
 }
 
 // failure ends a scenario: it failed, or it does not apply.

@@ -172,7 +172,11 @@ func (p *transactor) end(commit bool, topics ...string) {
 	if p.modern {
 		version = 5
 	}
-	resp := ask[*kmsg.EndTxnResponse](p.t, version, req)
+	var resp *kmsg.EndTxnResponse
+	p.t.until("the coordinator", func() bool {
+		resp = ask[*kmsg.EndTxnResponse](p.t, version, req)
+		return !busy(resp.ErrorCode)
+	})
 	p.t.ok("EndTxn", resp.ErrorCode)
 	clear(p.entered)
 	if p.modern {

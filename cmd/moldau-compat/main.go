@@ -1,6 +1,6 @@
 // Command moldau-compat says how much like Apache Kafka a broker is.
 //
-//	moldau-compat --bootstrap HOST:PORT [--area AREA] [--case ID] [--against HOST:PORT] [--format table|json|junit|html]
+//	moldau-compat --bootstrap HOST:PORT [--area AREA] [--case ID] [--against HOST:PORT] [--format table|json|junit|html] [--restart COMMAND]
 //
 // It plays the scenarios of package compat against the broker and prints what did
 // not pass and a percentage per area. With --against it plays them against a
@@ -9,15 +9,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +42,7 @@ type options struct {
 	bootstrap, against, format string
 	name, againstName          string
 	release                    string
+	restart, againstRestart    string
 	areas, cases               []string
 	parallel                   int
 	strict, quick, list        bool
@@ -66,6 +70,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	f.IntVar(&o.parallel, "parallel", 8, "how many scenarios run at once")
 	f.BoolVar(&o.strict, "strict", false, "count deliberate differences as failures (for Apache Kafka)")
 	f.StringVar(&o.release, "release", "", "the Kafka `release` to be like, as 3.9: leave out what Kafka does only since a later one")
+	f.StringVar(&o.restart, "restart", "", "a shell `command` that stops the broker and starts it again with its data: play what restarts it too")
+	f.StringVar(&o.againstRestart, "against-restart", "", "such a `command` for the second broker")
 	f.BoolVar(&o.quick, "quick", false, "leave out what takes seconds")
 	f.BoolVar(&o.failFast, "fail-fast", false, "begin no scenario after one has failed")
 	f.BoolVar(&o.list, "list", false, "print the scenarios and play none")
@@ -98,12 +104,12 @@ func (o options) play(ctx context.Context, out, progress io.Writer) error {
 	case !slices.Contains([]string{"table", "json", "junit", "html"}, o.format):
 		return fmt.Errorf("--format %s: want table, json, junit or html", o.format)
 	}
-	report, err := o.runner(o.name, o.bootstrap, progress).Run(ctx, scenarios)
+	report, err := o.runner(o.name, o.bootstrap, o.restart, progress).Run(ctx, scenarios)
 	if err != nil {
 		return err
 	}
 	if o.against != "" {
-		other, err := o.runner(o.againstName, o.against, progress).Run(ctx, scenarios)
+		other, err := o.runner(o.againstName, o.against, o.againstRestart, progress).Run(ctx, scenarios)
 		if err != nil {
 			return err
 		}
@@ -144,8 +150,11 @@ func since(s compat.Scenario) string {
 	return " (since Kafka " + s.Since + ")"
 }
 
-func (o options) runner(name, addr string, progress io.Writer) compat.Runner {
+func (o options) runner(name, addr, restart string, progress io.Writer) compat.Runner {
 	r := compat.Runner{Name: name, Bootstrap: addr, Parallel: o.parallel, Strict: o.strict, Quick: o.quick, FailFast: o.failFast, Release: o.release}
+	if restart != "" {
+		r.Restart = func(ctx context.Context) error { return shell(ctx, restart) }
+	}
 	if f, ok := progress.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			r.Progress = func(done, all int, res compat.Result) {
@@ -157,6 +166,18 @@ func (o options) runner(name, addr string, progress io.Writer) compat.Runner {
 		}
 	}
 	return r
+}
+
+// shell runs a command of the user's and says what it printed if it fails.
+func shell(ctx context.Context, command string) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	cmd.WaitDelay = time.Second // What it leaves behind, a broker for one, may keep its output open.
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%s: %w\n%s", command, err, printed.Bytes())
+	}
+	return nil
 }
 
 func (o options) differences(out io.Writer, here, there *compat.Report) error {
