@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,8 +16,12 @@ import (
 func alterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.AlterConfigsRequest) (*kmsg.AlterConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.AlterConfigsResponse)
 	resp.Resources = alterEach(env, call, req.Resources, true,
-		func(r kmsg.AlterConfigsRequestResource) configResource {
-			return configResource{r.ResourceType, r.ResourceName}
+		func(r kmsg.AlterConfigsRequestResource) alteredResource {
+			a := alteredResource{configResource: configResource{r.ResourceType, r.ResourceName}}
+			for _, c := range r.Configs {
+				a.ops = append(a.ops, configOp{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value == nil})
+			}
+			return a
 		},
 		func(r configResource, errorCode int16, message *string) kmsg.AlterConfigsResponseResource {
 			rr := kmsg.NewAlterConfigsResponseResource()
@@ -40,8 +45,12 @@ func alterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.AlterConf
 func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.IncrementalAlterConfigsRequest) (*kmsg.IncrementalAlterConfigsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
 	resp.Resources = alterEach(env, call, req.Resources, false,
-		func(r kmsg.IncrementalAlterConfigsRequestResource) configResource {
-			return configResource{r.ResourceType, r.ResourceName}
+		func(r kmsg.IncrementalAlterConfigsRequestResource) alteredResource {
+			a := alteredResource{configResource: configResource{r.ResourceType, r.ResourceName}}
+			for _, c := range r.Configs {
+				a.ops = append(a.ops, configOp{c.Name, c.Op, c.Value == nil})
+			}
+			return a
 		},
 		func(r configResource, errorCode int16, message *string) kmsg.IncrementalAlterConfigsResponseResource {
 			rr := kmsg.NewIncrementalAlterConfigsResponseResource()
@@ -62,25 +71,28 @@ func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kms
 
 // alterEach has each resource of a request altered by the controller that may be altered
 // through this broker, and answers in the order of asking.
-func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q) configResource,
+func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q) alteredResource,
 	refusal func(r configResource, errorCode int16, message *string) R, control func([]Q) ([]R, error),
 ) []R {
 	times := make(map[configResource]int)
 	for _, q := range asked {
-		times[of(q)]++
+		times[of(q).configResource]++
 	}
 	out := make([]R, len(asked))
 	var rest []Q
 	var places []int // Of the rest, in out.
 	for i, q := range asked {
 		r := of(q)
-		if times[r] == 1 { // One that is named twice the controller refuses, whoever asks.
-			if err := env.alterable(call.Conn, r, older); err != nil {
-				out[i] = refusal(r, err.Kerr.Code, &err.Message)
-				continue
-			}
+		err := env.alterable(call.Conn, r, times[r.configResource], older)
+		if err == nil {
+			rest, places = append(rest, q), append(places, i)
+			continue
 		}
-		rest, places = append(rest, q), append(places, i)
+		var message *string
+		if err.Message != "" {
+			message = &err.Message
+		}
+		out[i] = refusal(r.configResource, err.Kerr.Code, message)
 	}
 	if len(rest) == 0 {
 		return out
@@ -88,7 +100,7 @@ func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q)
 	answers, err := control(rest)
 	for n, i := range places {
 		if err != nil {
-			out[i] = refusal(of(rest[n]), controlCode(err), nil)
+			out[i] = refusal(of(rest[n]).configResource, controlCode(err), nil)
 		} else {
 			out[i] = answers[n]
 		}
@@ -102,31 +114,96 @@ type configResource struct {
 	name string
 }
 
-// alterable says why the settings of a resource cannot be changed through this
-// broker; nil if they can, or if the controller refuses whoever asks: what is of no
-// kind that can be changed, as loggers are for the older of the two requests.
-func (e *Env) alterable(c *Conn, r configResource, older bool) *controller.Refusal {
-	refuse := func(format string, args ...any) *controller.Refusal {
-		return configRefusal(kerr.InvalidRequest, format, args...)
+// alteredResource is a resource of a request, and what is to become of its settings.
+type alteredResource struct {
+	configResource
+	ops []configOp
+}
+
+type configOp struct {
+	name string
+	op   kmsg.IncrementalAlterConfigOp
+	null bool // It has no value.
+}
+
+// alterable says why the settings of a resource, named so many times in its request,
+// cannot be changed through this broker; nil if they can. The form comes before the
+// right: whoever sends nonsense is told so, whatever the client may do.
+func (e *Env) alterable(c *Conn, r alteredResource, times int, older bool) *controller.Refusal {
+	if times > 1 {
+		return configRefusal(kerr.InvalidRequest, "Each resource must appear at most once.")
 	}
-	logger := r.kind == kmsg.ConfigResourceTypeBrokerLogger
-	if !describable(r.kind) || older && logger {
-		return nil
-	}
-	if r.kind == kmsg.ConfigResourceTypeBroker && r.name != "" { // Before any right is asked for.
-		id, err := strconv.ParseInt(r.name, 10, 32)
-		if err != nil {
-			return refuse("Node id must be an integer, but it is: %s", r.name)
-		}
-		if int32(id) != e.NodeID {
-			return refuse("Unexpected broker id, expected %d, but received %s", e.NodeID, r.name)
-		}
-	}
-	if refusal := e.mayConfigs(c, kmsg.ACLOperationAlterConfigs, r.kind, r.name); refusal != nil {
+	if refusal := r.checkOps(); refusal != nil {
 		return refusal
 	}
-	if logger {
-		return refuse("This broker's loggers have no levels of their own.")
+	logger := r.kind == kmsg.ConfigResourceTypeBrokerLogger
+	switch {
+	case !describable(r.kind) || older && logger:
+		return configRefusal(kerr.InvalidRequest, "Unknown resource type %d", int8(r.kind))
+	case logger || r.kind == kmsg.ConfigResourceTypeBroker:
+		if !e.MayCluster(c, kmsg.ACLOperationAlterConfigs) {
+			return &controller.Refusal{Kerr: kerr.ClusterAuthorizationFailed} // Kafka's brokers say no more,
+		}
+		if logger {
+			return e.checkLogger(r.name)
+		}
+		return e.checkBroker(r)
+	}
+	return e.mayConfigs(c, kmsg.ACLOperationAlterConfigs, r.kind, r.name) // its controllers do.
+}
+
+// checkOps checks a resource's settings as far as that needs no knowledge of them.
+func (r alteredResource) checkOps() *controller.Refusal {
+	seen := make(map[string]bool, len(r.ops))
+	var null []string
+	for _, o := range r.ops {
+		if seen[o.name] {
+			return configRefusal(kerr.InvalidRequest, "Error due to duplicate config keys")
+		}
+		seen[o.name] = true
+		if o.null && o.op != kmsg.IncrementalAlterConfigOpDelete {
+			null = append(null, o.name)
+		}
+	}
+	if null != nil {
+		return configRefusal(kerr.InvalidRequest, "Null value not supported for : %s", strings.Join(null, ", "))
 	}
 	return nil
+}
+
+// checkBroker refuses the settings of other brokers, and operations that there are not.
+func (e *Env) checkBroker(r alteredResource) *controller.Refusal {
+	if r.name != "" {
+		if id, refusal := nodeID(r.name); refusal != nil {
+			return refusal
+		} else if id != e.NodeID {
+			return configRefusal(kerr.InvalidRequest, "Unexpected broker id, expected %d, but received %s", e.NodeID, r.name)
+		}
+	}
+	for _, o := range r.ops {
+		if o.op < kmsg.IncrementalAlterConfigOpSet || o.op > kmsg.IncrementalAlterConfigOpSubtract {
+			return configRefusal(kerr.InvalidRequest, "Unknown operations type %d", int8(o.op))
+		}
+	}
+	return nil
+}
+
+// checkLogger refuses all loggers: this broker's have no levels of their own.
+func (e *Env) checkLogger(name string) *controller.Refusal {
+	id, refusal := nodeID(name)
+	switch {
+	case refusal != nil:
+		return refusal
+	case id != e.NodeID:
+		return configRefusal(kerr.InvalidRequest, "Unexpected node id. Expected %d, but received %d", e.NodeID, id)
+	}
+	return configRefusal(kerr.InvalidRequest, "This broker's loggers have no levels of their own.")
+}
+
+func nodeID(name string) (int32, *controller.Refusal) {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return 0, configRefusal(kerr.InvalidRequest, "Node id must be an integer, but it is: %s", name)
+	}
+	return int32(id), nil
 }

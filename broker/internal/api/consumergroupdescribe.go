@@ -9,10 +9,34 @@ import (
 
 // consumerGroupDescribe serves ConsumerGroupDescribe (69), versions 0 and 1: state,
 // members and assignments of groups of the consumer protocol. Version 1 tells which
-// protocol each member speaks.
+// protocol each member speaks. Groups that the principal may not describe come first,
+// as with Kafka, and then those without an id.
 func consumerGroupDescribe(ctx context.Context, env *Env, call *Call, req *kmsg.ConsumerGroupDescribeRequest) (*kmsg.ConsumerGroupDescribeResponse, error) {
 	resp := req.ResponseKind().(*kmsg.ConsumerGroupDescribeResponse)
-	for _, id := range req.Groups {
+	add := func(id string, errorCode int16) {
+		g := failedConsumerGroup(id, errorCode)
+		g.AuthorizedOperations = unasked
+		resp.Groups = append(resp.Groups, g)
+	}
+	if !env.servesConsumerGroups() {
+		for _, id := range req.Groups {
+			add(id, kerr.UnsupportedVersion.Code)
+		}
+		return resp, nil
+	}
+	may, not := env.mayGroups(call.Conn, kmsg.ACLOperationDescribe, req.Groups)
+	for _, id := range not {
+		add(id, kerr.GroupAuthorizationFailed.Code)
+	}
+	for _, id := range may {
+		if id == "" { // Whether or not there is a coordinator.
+			add(id, kerr.InvalidGroupID.Code)
+		}
+	}
+	for _, id := range may {
+		if id == "" {
+			continue
+		}
 		g, err := env.describeConsumerGroup(ctx, call, req, id)
 		if err != nil {
 			return resp, err
@@ -27,19 +51,6 @@ func consumerGroupDescribe(ctx context.Context, env *Env, call *Call, req *kmsg.
 }
 
 func (e *Env) describeConsumerGroup(ctx context.Context, call *Call, req *kmsg.ConsumerGroupDescribeRequest, id string) (kmsg.ConsumerGroupDescribeResponseGroup, error) {
-	failed := func(errorCode int16, message *string) kmsg.ConsumerGroupDescribeResponseGroup {
-		g := kmsg.NewConsumerGroupDescribeResponseGroup()
-		g.Group, g.ErrorCode, g.ErrorMessage = id, errorCode, message
-		return g
-	}
-	switch {
-	case !e.servesConsumerGroups():
-		return failed(kerr.UnsupportedVersion.Code, nil), nil
-	case !e.MayGroup(call.Conn, kmsg.ACLOperationDescribe, id):
-		return failed(kerr.GroupAuthorizationFailed.Code, nil), nil
-	case id == "": // Whether or not there is a coordinator.
-		return failed(kerr.InvalidGroupID.Code, nil), nil
-	}
 	one := kmsg.NewPtrConsumerGroupDescribeRequest()
 	one.Version, one.Groups = req.Version, []string{id}
 	out, err := e.Groups.Ask(ctx, id, e.groupRequest(call, one))
@@ -47,16 +58,23 @@ func (e *Env) describeConsumerGroup(ctx context.Context, call *Call, req *kmsg.C
 		return kmsg.ConsumerGroupDescribeResponseGroup{}, ctx.Err()
 	}
 	if err != nil {
-		return failed(coordinatorCode(err), nil), nil
+		return failedConsumerGroup(id, coordinatorCode(err)), nil
 	}
 	g := out.(*kmsg.ConsumerGroupDescribeResponse).Groups[0]
 	for _, topic := range describedTopics(g) {
 		if !e.MayTopic(call.Conn, kmsg.ACLOperationDescribe, topic) {
-			return failed(kerr.TopicAuthorizationFailed.Code,
-				kmsg.StringPtr("The group has described topic(s) that the client is not authorized to describe.")), nil
+			g = failedConsumerGroup(id, kerr.TopicAuthorizationFailed.Code)
+			g.ErrorMessage = kmsg.StringPtr("The group has described topic(s) that the client is not authorized to describe.")
+			return g, nil
 		}
 	}
 	return g, nil
+}
+
+func failedConsumerGroup(id string, errorCode int16) kmsg.ConsumerGroupDescribeResponseGroup {
+	g := kmsg.NewConsumerGroupDescribeResponseGroup()
+	g.Group, g.ErrorCode = id, errorCode
+	return g
 }
 
 // describedTopics lists the topics that a group's members read, or are to read. Those

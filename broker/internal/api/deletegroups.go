@@ -10,22 +10,17 @@ import (
 )
 
 // deleteGroups serves DeleteGroups (42), versions 0 to 2: empty groups go, with
-// what they committed.
+// what they committed. Groups that the principal may not delete come last, as with
+// Kafka, which takes the list for a set.
 func deleteGroups(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteGroupsRequest) (*kmsg.DeleteGroupsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
-	seen := map[string]bool{}
-	for _, id := range req.Groups {
-		if seen[id] {
-			continue // Kafka takes the list for a set.
-		}
-		seen[id] = true
+	add := func(id string, errorCode int16) {
 		g := kmsg.NewDeleteGroupsResponseGroup()
-		g.Group = id
-		if !env.MayGroup(call.Conn, kmsg.ACLOperationDelete, id) {
-			g.ErrorCode = kerr.GroupAuthorizationFailed.Code
-			resp.Groups = append(resp.Groups, g)
-			continue
-		}
+		g.Group, g.ErrorCode = id, errorCode
+		resp.Groups = append(resp.Groups, g)
+	}
+	may, not := env.mayGroups(call.Conn, kmsg.ACLOperationDelete, distinct(req.Groups))
+	for _, id := range may {
 		one := kmsg.NewPtrDeleteGroupsRequest()
 		one.Version, one.Groups = req.Version, []string{id}
 		out, err := env.Groups.Ask(ctx, id, group.Request{ClientID: call.Client(), Body: one})
@@ -33,11 +28,24 @@ func deleteGroups(ctx context.Context, env *Env, call *Call, req *kmsg.DeleteGro
 			return resp, ctx.Err()
 		}
 		if err != nil {
-			g.ErrorCode = coordinatorCode(err)
+			add(id, coordinatorCode(err))
 		} else {
-			g = out.(*kmsg.DeleteGroupsResponse).Groups[0]
+			resp.Groups = append(resp.Groups, out.(*kmsg.DeleteGroupsResponse).Groups[0])
 		}
-		resp.Groups = append(resp.Groups, g)
+	}
+	for _, id := range not {
+		add(id, kerr.GroupAuthorizationFailed.Code)
 	}
 	return resp, nil
+}
+
+// distinct is the ids, each where it is first.
+func distinct(ids []string) (once []string) {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id], once = true, append(once, id)
+		}
+	}
+	return once
 }

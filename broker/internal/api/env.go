@@ -102,6 +102,19 @@ func (e *Env) MayGroup(conn *Conn, op kmsg.ACLOperation, group string) bool {
 	return e.May(conn, op, kmsg.ACLResourceTypeGroup, group)
 }
 
+// mayGroups takes apart the groups to which the principal of conn may do that, and those
+// to which not.
+func (e *Env) mayGroups(conn *Conn, op kmsg.ACLOperation, groups []string) (may, not []string) {
+	for _, g := range groups {
+		if e.MayGroup(conn, op, g) {
+			may = append(may, g)
+		} else {
+			not = append(not, g)
+		}
+	}
+	return may, not
+}
+
 // MayCluster says whether the principal of conn may do that to the cluster.
 func (e *Env) MayCluster(conn *Conn, op kmsg.ACLOperation) bool {
 	return e.May(conn, op, kmsg.ACLResourceTypeCluster, ClusterName)

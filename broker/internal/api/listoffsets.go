@@ -14,12 +14,26 @@ import (
 //
 // Version 2 knows isolation, 4 leader epochs, 6 is flexible; 7, 8, 9 and 11 each
 // bring a constant; 10 brings a timeout, which only matters with tiered storage.
+//
+// Topics that the principal may not describe come last, as they were asked for; of
+// the others each is there once, and each of its partitions.
 func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsRequest) (*kmsg.ListOffsetsResponse, error) {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	view, twice := env.view(call), duplicates(req)
-	places := make(map[string]int) // Of topics in the response, which are there once.
+	served := newMerging(func(into *kmsg.ListOffsetsResponseTopic, more kmsg.ListOffsetsResponseTopic) {
+		into.Partitions = append(into.Partitions, more.Partitions...)
+	})
+	var refused []kmsg.ListOffsetsResponseTopic
 	for _, t := range req.Topics {
-		may := env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, t.Topic)
+		rt := kmsg.NewListOffsetsResponseTopic()
+		rt.Topic = t.Topic
+		if !env.MayTopic(call.Conn, kmsg.ACLOperationDescribe, t.Topic) {
+			for _, p := range t.Partitions {
+				rt.Partitions = append(rt.Partitions, failedOffset(p.Partition, kerr.TopicAuthorizationFailed.Code))
+			}
+			refused = append(refused, rt)
+			continue
+		}
 		for _, p := range t.Partitions {
 			tp := topicPartition{t.Topic, p.Partition}
 			again, named := twice[tp]
@@ -27,11 +41,8 @@ func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsR
 				continue // Answered when it was named first.
 			}
 			delete(twice, tp)
-			rp := kmsg.NewListOffsetsResponseTopicPartition()
-			rp.Partition, rp.Offset, rp.Timestamp, rp.LeaderEpoch = p.Partition, -1, -1, -1
+			rp := failedOffset(p.Partition, 0)
 			switch {
-			case !may:
-				rp.ErrorCode = kerr.TopicAuthorizationFailed.Code
 			case again:
 				rp.ErrorCode = kerr.InvalidRequest.Code
 			case !knownTimestamp(p.Timestamp, req.Version):
@@ -42,18 +53,21 @@ func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsR
 					rp.Offset, rp.Timestamp, rp.LeaderEpoch = found.Offset, found.TimestampMs, found.Epoch
 				}
 			}
-			place, ok := places[t.Topic]
-			if !ok {
-				place, places[t.Topic] = len(resp.Topics), len(resp.Topics)
-				rt := kmsg.NewListOffsetsResponseTopic()
-				rt.Topic = t.Topic
-				resp.Topics = append(resp.Topics, rt)
-			}
-			rt := &resp.Topics[place]
 			rt.Partitions = append(rt.Partitions, rp)
 		}
+		if len(rt.Partitions) > 0 {
+			served.add(t.Topic, rt)
+		}
 	}
+	resp.Topics = append(served.topics, refused...)
 	return resp, nil
+}
+
+// failedOffset is the answer of a partition without an offset.
+func failedOffset(partition int32, errorCode int16) kmsg.ListOffsetsResponseTopicPartition {
+	rp := kmsg.NewListOffsetsResponseTopicPartition()
+	rp.Partition, rp.ErrorCode, rp.Offset, rp.Timestamp, rp.LeaderEpoch = partition, errorCode, -1, -1, -1
+	return rp
 }
 
 func (v clusterView) listOffset(req *kmsg.ListOffsetsRequest, topic string, p kmsg.ListOffsetsRequestTopicPartition) (replica.Listed, error) {

@@ -101,8 +101,10 @@ func (m *metadataTopics) all() []kmsg.MetadataResponseTopic {
 	return out
 }
 
+// byID answers the topics of ids: first those that there are not, and last those that
+// the principal may not describe.
 func (m *metadataTopics) byID() []kmsg.MetadataResponseTopic {
-	var out []kmsg.MetadataResponseTopic
+	var unknown, found, refused []kmsg.MetadataResponseTopic
 	seen := map[[16]byte]bool{{}: true}
 	for _, asked := range m.req.Topics {
 		if seen[asked.TopicID] {
@@ -112,18 +114,21 @@ func (m *metadataTopics) byID() []kmsg.MetadataResponseTopic {
 		t, ok := m.im.TopicByID(asked.TopicID)
 		switch {
 		case !ok:
-			out = append(out, m.failed(nil, asked.TopicID, kerr.UnknownTopicID.Code))
+			unknown = append(unknown, m.failed(nil, asked.TopicID, kerr.UnknownTopicID.Code))
 		case !m.env.MayTopic(m.call.Conn, kmsg.ACLOperationDescribe, t.Name):
 			// The name is not told to who may not know it.
-			out = append(out, m.failed(nil, asked.TopicID, kerr.TopicAuthorizationFailed.Code))
+			refused = append(refused, m.failed(nil, asked.TopicID, kerr.TopicAuthorizationFailed.Code))
 		default:
-			out = append(out, m.topic(t))
+			found = append(found, m.topic(t))
 		}
 	}
-	return out
+	return slices.Concat(unknown, found, refused)
 }
 
+// byName answers the topics of names: first those that there are, then those that were
+// missing, and last those that the principal may not create, or not describe.
 func (m *metadataTopics) byName(ctx context.Context) []kmsg.MetadataResponseTopic {
+	var missing, uncreated, refused []kmsg.MetadataResponseTopic
 	out := []kmsg.MetadataResponseTopic{}
 	seen := map[string]bool{}
 	for _, asked := range m.req.Topics {
@@ -133,26 +138,28 @@ func (m *metadataTopics) byName(ctx context.Context) []kmsg.MetadataResponseTopi
 		}
 		seen[name] = true
 		if !m.env.MayTopic(m.call.Conn, kmsg.ACLOperationDescribe, name) {
-			out = append(out, m.failed(asked.Topic, [16]byte{}, kerr.TopicAuthorizationFailed.Code))
+			refused = append(refused, m.failed(asked.Topic, [16]byte{}, kerr.TopicAuthorizationFailed.Code))
 			continue
 		}
-		t, ok := m.im.Topic(name)
-		if !ok {
-			var err error
-			if t, err = m.create(ctx, name); err != nil {
-				rt := m.failed(asked.Topic, [16]byte{}, code(err))
-				if rt.ErrorCode == kerr.TopicAuthorizationFailed.Code {
-					rt.IsInternal = isInternal(name)
-				} else {
-					rt.AuthorizedOperations = m.operations(name)
-				}
-				out = append(out, rt)
-				continue
-			}
+		if t, ok := m.im.Topic(name); ok {
+			out = append(out, m.topic(t))
+			continue
 		}
-		out = append(out, m.topic(t))
+		t, err := m.create(ctx, name)
+		if err == nil {
+			missing = append(missing, m.topic(t))
+			continue
+		}
+		rt := m.failed(asked.Topic, [16]byte{}, code(err))
+		if rt.ErrorCode == kerr.TopicAuthorizationFailed.Code {
+			rt.IsInternal = isInternal(name)
+			uncreated = append(uncreated, rt)
+			continue
+		}
+		rt.AuthorizedOperations = m.operations(name)
+		missing = append(missing, rt)
 	}
-	return out
+	return append(out, slices.Concat(missing, uncreated, refused)...)
 }
 
 // create makes a missing topic if request and broker allow it. Apache answers

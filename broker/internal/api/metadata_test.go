@@ -41,7 +41,7 @@ func TestMetadataOfTopics(t *testing.T) {
 		"none":                  {12, []kmsg.MetadataRequestTopic{}, nil},
 		"a name twice":          {12, []kmsg.MetadataRequestTopic{name("t"), name("none"), name("t"), name("none")}, []string{`"t" id1: 0, 1 partitions`, `"none" id0: 3, 0 partitions`}},
 		"no name":               {12, []kmsg.MetadataRequestTopic{name("no name/")}, []string{`"no name/" id0: 17, 0 partitions`}},
-		"an id twice":           {12, []kmsg.MetadataRequestTopic{id(1), id(77), id(1), id(77)}, []string{`"t" id1: 0, 1 partitions`, `"null" id77: 100, 0 partitions`}},
+		"an id twice":           {12, []kmsg.MetadataRequestTopic{id(1), id(77), id(1), id(77)}, []string{`"null" id77: 100, 0 partitions`, `"t" id1: 0, 1 partitions`}},
 		"ids go before names":   {12, []kmsg.MetadataRequestTopic{name("u"), id(1)}, []string{`"t" id1: 0, 1 partitions`}},
 		"a name and an id":      {12, []kmsg.MetadataRequestTopic{both}, []string{`"u" id2: 0, 1 partitions`}},
 		"neither":               {12, []kmsg.MetadataRequestTopic{{}, name("t")}, []string{`"" id0: 42, 0 partitions`, `"t" id0: 42, 0 partitions`}},

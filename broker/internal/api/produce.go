@@ -29,10 +29,11 @@ import (
 //
 // A large request is appended while it arrives. If it then turns out to be
 // malformed, or never arrives, what was appended stays, as after an answer that
-// was lost. A transactional one is looked at as a whole first: its partitions
-// are refused together.
+// was lost; and records that cannot be read have only the partitions from there on
+// refused, where Kafka refuses all. A transactional one is looked at as a whole
+// first, as small ones are: its partitions are refused together.
 func produce(ctx context.Context, env *Env, call *Call) (Answer, error) {
-	p := producing{clusterView: env.view(call), q: produceRequests.Get().(*produceRequest), producerID: -1}
+	p := producing{clusterView: env.view(call), q: produceRequests.Get().(*produceRequest)}
 	defer p.q.recycle()
 	if err := p.append(ctx); err != nil {
 		if errors.Is(err, protocol.ErrFrameEnd) || errors.Is(err, errMalformed) || errors.Is(err, errTooMany) {
@@ -65,13 +66,14 @@ type producing struct {
 	now   time.Time
 	nodes []node // Leaders that the client should have asked.
 
-	whole      bool                  // All of the request was looked at before anything is appended.
-	refusal    int16                 // Of all partitions from here on.
-	elements   int                   // Topics, and their partitions so far.
-	memory     int                   // Of results, not yet asked for.
-	producerID int64                 // Of the transactional batches seen so far; -1 for none.
-	entered    map[entered]*entering // Their partitions.
-	waiting    []committing
+	whole    bool                  // All of the request was looked at before anything is appended.
+	refusal  int16                 // Of all partitions from here on,
+	because  *string               // and why, if the client is told.
+	elements int                   // Topics, and their partitions so far.
+	memory   int                   // Of results, not yet asked for.
+	mayTxn   bool                  // There is a transactional batch, and the right to what it is in.
+	entered  map[entered]*entering // The partitions of transactional batches.
+	waiting  []committing
 }
 
 // append appends to all partitions: as the request arrives, or when it is known
@@ -90,7 +92,7 @@ func (p *producing) append(ctx context.Context) error {
 		if err := p.look(body); err != nil {
 			return err
 		}
-		if p.producerID != -1 && p.refusal == 0 {
+		if p.mayTxn {
 			if err := p.enter(ctx, body); err != nil {
 				return err
 			}
@@ -129,33 +131,56 @@ func (p *producing) look(body memory) error {
 	return err
 }
 
-// check looks for a transactional batch, which needs a transactional id and the
-// right to use it, and the same producer as all others of the request. If not,
-// the partitions from here on are refused; of a request that is looked at as a
-// whole, all of them.
+// check looks for the first transactional batch of a request, which needs a
+// transactional id and the right to use it. If not, or if records before it cannot be
+// read, the partitions from here on are refused; of a request that is looked at as a
+// whole, all of them. Records after it cannot be read to their own harm only: Kafka
+// looks no further.
 func (p *producing) check(records []byte) {
-	if !transactional(records) {
+	if p.mayTxn || p.refusal != 0 {
 		return
 	}
-	b, id := batch.Batch(records), p.q.txnID
+	transactional, bad := begins(records)
+	id := p.q.txnID
 	switch {
-	case p.producerID != -1 && p.producerID != b.ProducerID():
-		p.refusal = cmp.Or(p.refusal, kerr.InvalidProducerIDMapping.Code)
+	case bad != nil:
+		p.refuse(code(bad), "the request has records that cannot be read: "+bad.Reason)
+	case !transactional:
 	case id == nil || !p.env.May(p.call.Conn, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId, *id):
-		p.refusal = cmp.Or(p.refusal, kerr.TransactionalIDAuthorizationFailed.Code)
+		p.refusal = kerr.TransactionalIDAuthorizationFailed.Code
+	default:
+		p.mayTxn = true
 	}
-	p.producerID = b.ProducerID()
 }
 
-// severalProducers says why such a request is refused.
-var severalProducers = "the request has transactional batches of more than one producer or epoch"
+// refuse refuses all partitions from here on.
+func (p *producing) refuse(errorCode int16, because string) {
+	p.refusal, p.because = errorCode, &because
+}
 
-// transactional says whether records begin with a transactional batch. The beginning of
-// one is none: there is nothing that could come into a transaction.
-func transactional(records []byte) bool {
+// begins says whether records begin with a transactional batch. The beginning of one is
+// none: there is nothing that could come into a transaction. An error says that no
+// batch of any format begins there, as far as Kafka finds out before it asks for
+// rights: one that is shorter than its header is a batch to it.
+func begins(records []byte) (transactional bool, bad *batch.CorruptError) {
 	b, _, err := batch.Next(records)
-	return err == nil && b.Transactional()
+	bad, ok := errors.AsType[*batch.CorruptError](err)
+	switch {
+	case !ok:
+		return err == nil && b.Transactional(), nil
+	case bad.Legacy:
+		return false, nil
+	}
+	b = batch.Batch(records)
+	if b.Size() < minBatchBytes || b.Magic() != batch.Magic {
+		return false, bad
+	}
+	return b.Size() <= len(records) && b.Transactional(), nil
 }
+
+// minBatchBytes is the size of the smallest batch of any format that Kafka ever had.
+// The attributes of a batch of today lie within.
+const minBatchBytes = 26
 
 // appendTopic appends to the partitions of the topic that r stands before.
 func (p *producing) appendTopic(r *produceReader) {
@@ -172,11 +197,9 @@ func (p *producing) appendTopic(r *produceReader) {
 			p.check(records)
 		}
 		part := producePart{index, failed(cmp.Or(p.refusal, refusal))}
-		switch part.code {
-		case 0:
+		part.message = p.because
+		if part.code == 0 {
 			p.appendOne(topic, &part, records)
-		case kerr.InvalidProducerIDMapping.Code:
-			part.message = &severalProducers
 		}
 		p.q.parts = append(p.q.parts, part)
 	}

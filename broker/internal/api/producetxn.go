@@ -66,8 +66,8 @@ func concurrent(parts []entering) bool {
 	return false
 }
 
-// entering finds the transactional batches of a request, and who sends them. A
-// request of several epochs is refused as one of several producers is.
+// entering finds the transactional batches of a request that could be appended, and who
+// sends them. A request of several producers, or epochs of one, is refused.
 func (p *producing) entering(body memory) (who producer.Verification, parts []entering) {
 	r := newProduceReader(&body, p.call.Version)
 	var q produceRequest
@@ -76,18 +76,18 @@ func (p *producing) entering(body memory) (who producer.Verification, parts []en
 		t := r.topic()
 		topic, refusal := p.topic(&t)
 		use := func(index int32, records []byte) {
-			if !transactional(records) {
+			if refusal != 0 || index < 0 || int(index) >= len(topic.Partitions) || p.q.fit(records) != nil {
 				return
 			}
-			b := batch.Batch(records)
+			b, _, _ := batch.Next(records) // It fits.
+			if !b.Transactional() || b.ProducerID() < 0 {
+				return
+			}
 			if first {
 				who.ProducerID, who.Epoch, first = b.ProducerID(), b.ProducerEpoch(), false
 			}
-			if who.Epoch != b.ProducerEpoch() {
-				p.refusal = kerr.InvalidProducerIDMapping.Code
-			}
-			if refusal != 0 || p.q.fit(records) != nil {
-				return
+			if who.ProducerID != b.ProducerID() || who.Epoch != b.ProducerEpoch() {
+				p.refuse(kerr.InvalidProducerIDMapping.Code, "the request has transactional batches of more than one producer or epoch")
 			}
 			if r, err := p.partition(topic, index); err == nil && !isInternal(topic.Name) {
 				parts = append(parts, entering{topic: topic.Name, n: index, replica: r, seq: b.BaseSequence()})

@@ -125,7 +125,7 @@ var rightsOfGroups = []rightsRow{
 			req.Version, req.Groups = 5, []string{"h", "g"}
 			return req
 		},
-		served: `{Groups:[{Group:"h" State:"Stable"} {Group:"g" State:"Stable"}]}`, without: []lacking{{"DESCRIBE GROUP g", `{Groups:[{Group:"h" State:"Stable"} {GROUP_AUTHORIZATION_FAILED Group:"g"}]}`}, {"DESCRIBE GROUP h", `{Groups:[{GROUP_AUTHORIZATION_FAILED Group:"h"} {Group:"g" State:"Stable"}]}`}},
+		served: `{Groups:[{Group:"h" State:"Stable"} {Group:"g" State:"Stable"}]}`, without: []lacking{{"DESCRIBE GROUP g", `{Groups:[{GROUP_AUTHORIZATION_FAILED Group:"g"} {Group:"h" State:"Stable"}]}`}, {"DESCRIBE GROUP h", `{Groups:[{GROUP_AUTHORIZATION_FAILED Group:"h"} {Group:"g" State:"Stable"}]}`}},
 	},
 	{
 		name: "DeleteGroups", suffice: []string{"DELETE GROUP g; DELETE GROUP h"},
@@ -134,7 +134,7 @@ var rightsOfGroups = []rightsRow{
 			req.Version, req.Groups = 2, []string{"h", "g", "h"}
 			return req
 		},
-		served: `{Groups:[{Group:"h"} {Group:"g"}]}`, without: []lacking{{"DELETE GROUP g", `{Groups:[{Group:"h"} {Group:"g" GROUP_AUTHORIZATION_FAILED}]}`}, {"DELETE GROUP h", `{Groups:[{Group:"h" GROUP_AUTHORIZATION_FAILED} {Group:"g"}]}`}},
+		served: `{Groups:[{Group:"h"} {Group:"g"}]}`, without: []lacking{{"DELETE GROUP g", `{Groups:[{Group:"h"} {Group:"g" GROUP_AUTHORIZATION_FAILED}]}`}, {"DELETE GROUP h", `{Groups:[{Group:"g"} {Group:"h" GROUP_AUTHORIZATION_FAILED}]}`}},
 	},
 	{
 		name: "ConsumerGroupHeartbeat", suffice: []string{"READ GROUP g; DESCRIBE TOPIC t; DESCRIBE TOPIC u"},
@@ -173,7 +173,7 @@ var rightsOfGroups = []rightsRow{
 		},
 		served: `{Groups:[{Group:"h" State:"Stable" Members:[{SubscribedTopics:["w"] Assignment:{TopicPartitions:[{Topic:"t"}]} TargetAssignment:{TopicPartitions:[{Topic:"u"}]}}]} {Group:"g" State:"Stable" Members:[{SubscribedTopics:["w"] Assignment:{TopicPartitions:[{Topic:"t"}]} TargetAssignment:{TopicPartitions:[{Topic:"u"}]}}]}]}`,
 		without: []lacking{
-			{"DESCRIBE GROUP g", `{Groups:[{Group:"h" State:"Stable" Members:[{SubscribedTopics:["w"] Assignment:{TopicPartitions:[{Topic:"t"}]} TargetAssignment:{TopicPartitions:[{Topic:"u"}]}}]} {GROUP_AUTHORIZATION_FAILED Group:"g"}]}`},
+			{"DESCRIBE GROUP g", `{Groups:[{GROUP_AUTHORIZATION_FAILED Group:"g"} {Group:"h" State:"Stable" Members:[{SubscribedTopics:["w"] Assignment:{TopicPartitions:[{Topic:"t"}]} TargetAssignment:{TopicPartitions:[{Topic:"u"}]}}]}]}`},
 			{"DESCRIBE GROUP h", `{Groups:[{GROUP_AUTHORIZATION_FAILED Group:"h"} {Group:"g" State:"Stable" Members:[{SubscribedTopics:["w"] Assignment:{TopicPartitions:[{Topic:"t"}]} TargetAssignment:{TopicPartitions:[{Topic:"u"}]}}]}]}`},
 			{"DESCRIBE TOPIC t", `{Groups:[{TOPIC_AUTHORIZATION_FAILED ErrorMessage:"The group has described topic(s) that the client is not authorized to describe." Group:"h"} {TOPIC_AUTHORIZATION_FAILED ErrorMessage:"The group has described topic(s) that the client is not authorized to describe." Group:"g"}]}`},
 			{"DESCRIBE TOPIC u", `{Groups:[{TOPIC_AUTHORIZATION_FAILED ErrorMessage:"The group has described topic(s) that the client is not authorized to describe." Group:"h"} {TOPIC_AUTHORIZATION_FAILED ErrorMessage:"The group has described topic(s) that the client is not authorized to describe." Group:"g"}]}`},

@@ -74,7 +74,7 @@ var rightsOfRecords = []rightsRow{
 		},
 		served: `{Topics:[{Topic:"t" Partitions:[{Offset:1 LeaderEpoch:5}]} {Topic:"u" Partitions:[{Offset:1 LeaderEpoch:5}]}]}`,
 		without: []lacking{
-			{"DESCRIBE TOPIC t", `{Topics:[{Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]} {Topic:"u" Partitions:[{Offset:1 LeaderEpoch:5}]}]}`},
+			{"DESCRIBE TOPIC t", `{Topics:[{Topic:"u" Partitions:[{Offset:1 LeaderEpoch:5}]} {Topic:"t" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]}]}`},
 			{"DESCRIBE TOPIC u", `{Topics:[{Topic:"t" Partitions:[{Offset:1 LeaderEpoch:5}]} {Topic:"u" Partitions:[{TOPIC_AUTHORIZATION_FAILED}]}]}`},
 		},
 	},

@@ -9,7 +9,7 @@ var rightsOfTopics = []rightsRow{
 		req:    func() kmsg.Request { return metadataOf(12, "t", "u") },
 		served: `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"t" TopicID:id1 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]}]}`,
 		without: []lacking{
-			{"DESCRIBE TOPIC t", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{TOPIC_AUTHORIZATION_FAILED Topic:"t"} {Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]}]}`},
+			{"DESCRIBE TOPIC t", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {TOPIC_AUTHORIZATION_FAILED Topic:"t"}]}`},
 			{"DESCRIBE TOPIC u", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"t" TopicID:id1 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {TOPIC_AUTHORIZATION_FAILED Topic:"u"}]}`},
 		},
 	},
@@ -24,7 +24,7 @@ var rightsOfTopics = []rightsRow{
 		},
 		served: `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"t" TopicID:id1 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]}]}`,
 		without: []lacking{
-			{"DESCRIBE TOPIC t", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{TOPIC_AUTHORIZATION_FAILED TopicID:id1} {Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]}]}`},
+			{"DESCRIBE TOPIC t", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"u" TopicID:id2 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {TOPIC_AUTHORIZATION_FAILED TopicID:id1}]}`},
 			{"DESCRIBE TOPIC u", `{Brokers:[{NodeID:1 Host:"host1" Port:9092} {NodeID:2 Host:"host2" Port:9092}] ClusterID:"cluster" ControllerID:1 Topics:[{Topic:"t" TopicID:id1 Partitions:[{Leader:1 LeaderEpoch:5 Replicas:[1] ISR:[1]}]} {TOPIC_AUTHORIZATION_FAILED TopicID:id2}]}`},
 		},
 	},
