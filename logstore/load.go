@@ -277,7 +277,10 @@ func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err erro
 // written again under the same epoch.
 func (l *Log) reviseEpochs(b batch.Batch, start int64) {
 	epoch, from := b.LeaderEpoch(), max(b.BaseOffset(), start)
-	if epoch < 0 || b.NextOffset() <= start || l.mu.epochs.At(from) == epoch {
+	if epoch < 0 || b.NextOffset() <= start {
+		return
+	}
+	if e := l.mu.epochs; e.At(from) == epoch && e.At(b.LastOffset()) == epoch {
 		return
 	}
 	if l.mu.epochs.Assign(epoch, from) {
