@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -266,10 +267,31 @@ func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err erro
 	if err != nil || segs[i+1].Base() <= end {
 		return nil, err
 	}
+	if wide, err := beyondReach(segs[i+1], end); wide || err != nil {
+		return nil, err
+	}
 	return &CorruptError{
 		Path: segs[i].Path(), Position: segs[i].Size(),
 		Reason: fmt.Sprintf("ends at offset %d, the next segment begins at %d", end, segs[i+1].Base()),
 	}, nil
+}
+
+// beyondReach says whether a segment that was not scanned yet begins with batches of
+// which one would not fit a segment with base from. Its indexes are not to be trusted.
+func beyondReach(seg *segment.Segment, from int64) (beyond bool, err error) {
+	err = seg.Batches(0, seg.Size(), func(b batch.Batch, _ int64) (bool, error) {
+		if b.CheckCRC() != nil {
+			return false, nil // The scan will cut here.
+		}
+		beyond = b.LastOffset()-from > maxRelative
+		return !beyond, nil
+	})
+	_, corrupt := errors.AsType[*CorruptError](err)
+	_, old := errors.AsType[*segment.OldMagicError](err)
+	if corrupt || old { // The scan will tell which.
+		err = nil
+	}
+	return beyond, err
 }
 
 // reviseEpochs takes in the leader epoch of a batch that was scanned. The batches are
