@@ -305,3 +305,27 @@ func TestSpreadAppend(t *testing.T) {
 		}
 	}
 }
+
+// TestCutBelowGapKeepsMark: the high watermark lies in a gap, and so at the segment after
+// it. A truncation takes that segment. What is appended then is not committed.
+func TestCutBelowGapKeepsMark(t *testing.T) {
+	s, l := openLog(t, vfs.NewMem(), Config{Compact: true})
+	defer closeStore(t, s)
+	near := replicated(t, l, stamped(0, 1, "near"))
+	replicated(t, l, stamped(farOffset, 1, "far"))
+	l.SetHighWatermark(5)
+	if err := l.Truncate(7); err != nil {
+		t.Fatal(err)
+	}
+	replicated(t, l, stamped(7, 2, "other"))
+	for _, upTo := range []Mark{l.HighWatermark(), l.Stable()} {
+		span, err := l.Read(0, 1000, upTo, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if upTo.Offset != 5 || span.Len() != len(near) {
+			t.Errorf("%d bytes are read up to %+v, want %d", span.Len(), upTo, len(near))
+		}
+		span.Release()
+	}
+}
