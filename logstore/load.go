@@ -40,6 +40,7 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	segs := found.open(l, now)
 	var scanned *producer.State
 	if !clean {
+		l.sync.names.change() // Of a process that was killed.
 		segs, scanned, err = l.recover(now, segs, p)
 	} else {
 		err = l.repairIndexes(now, segs, len(segs), false)
@@ -213,6 +214,7 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 	if err := l.removeSnapshots(func(o int64) bool { return o > segs[first].Base() }); err != nil {
 		return nil, nil, err
 	}
+	l.syncLater(segs[first].Base())
 	for i := first; i < len(segs); i++ {
 		if i > first {
 			if err := l.takeSnapshot(segs[i].Base()); err != nil {

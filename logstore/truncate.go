@@ -138,6 +138,7 @@ func (l *Log) restart(now time.Time, start int64) error {
 	err := l.cutOff(now, doomed)
 	if err == nil {
 		err = fresh.Make(l.reserveBytes())
+		l.sync.names.change()
 	}
 	if err == nil {
 		err = l.removeSnapshots(func(int64) bool { return true })
