@@ -212,6 +212,10 @@ func (s *Store) read() error {
 			return err
 		}
 	}
+	manifest, err := s.takeManifest()
+	if err != nil {
+		return err
+	}
 	s.brokerEpoch, s.clean, err = checkpoint.TakeCleanShutdown(s.fs, s.dir)
 	if err != nil {
 		return refused(err)
@@ -246,9 +250,7 @@ func (s *Store) read() error {
 			s.points[key], c.file.most[key] = p, max(o.Offset, 0)
 		}
 	}
-	if s.manifest, err = s.takeManifest(); err != nil {
-		return err
-	}
+	s.manifest = s.readManifest(manifest)
 	return nil
 }
 
