@@ -199,6 +199,9 @@ func (l *Log) inspect(batches []byte) (extent, error) {
 		if x.sizeBytes == 0 {
 			x.first = b.BaseOffset()
 		}
+		if b.LastOffset()-x.first > maxRelative { // No segment of a leader holds both.
+			return extent{}, &batch.CorruptError{Offset: b.BaseOffset(), Reason: fmt.Sprintf("offset is too far above %d for one append", x.first)}
+		}
 		x.last, x.newest = b.LastOffset(), max(x.newest, b.MaxTimestamp())
 		x.sizeBytes += int64(len(b))
 		rest = after
@@ -227,6 +230,7 @@ func (l *Log) tryWrite(now time.Time, batches []byte, x extent) error {
 	if err := l.materialize(); err != nil {
 		return l.ioError("append", err)
 	}
+	before := l.state.Load()
 	due, err := l.rollDue(now, x)
 	if err == nil && due {
 		base := l.writer.tail
@@ -238,9 +242,15 @@ func (l *Log) tryWrite(now time.Time, batches []byte, x extent) error {
 	if err != nil {
 		return l.ioError("roll", err)
 	}
-	if err := l.state.Load().active().Append(batches); err != nil {
+	active := l.state.Load().active()
+	if err := active.Append(batches); err != nil {
 		if torn, ok := errors.AsType[*segment.TornError](err); ok {
 			return l.fail(torn)
+		}
+		if active.Base() > l.writer.tail {
+			if undo := l.unroll(now, before); undo != nil {
+				return l.fail(errors.Join(err, undo))
+			}
 		}
 		return l.ioError("append", err)
 	}

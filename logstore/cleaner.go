@@ -5,12 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"math"
 	"time"
 
 	"github.com/moldau-broker/moldau/logstore/compact"
-	"github.com/moldau-broker/moldau/logstore/internal/checkpoint"
 	"github.com/moldau-broker/moldau/protocol/batch"
 )
 
@@ -166,20 +164,6 @@ func (l *Log) lowerCleaned(offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cleaned.Store(min(l.cleaned.Load(), offset))
-}
-
-// writeCleaned writes the cleaner's checkpoint if it changed. A number in it that is
-// too high is harmless: less is compacted than could be.
-func (s *Store) writeCleaned() error {
-	values := s.offsets(func(l *Log) (int64, bool) { return l.cleaned.Load(), l.cleaned.Load() > 0 })
-	if maps.Equal(values, s.writtenCleaned) {
-		return nil
-	}
-	if err := s.writeOffsets(checkpoint.Cleaned, values); err != nil {
-		return err
-	}
-	s.writtenCleaned = values
-	return nil
 }
 
 // pacer keeps compaction to a number of bytes a second.

@@ -48,7 +48,8 @@
 // truncation takes segments from the end, each durably before the next. Retention
 // removes files only when the new start is durable. A segment is named by the end of
 // the batches before it, so one that lost its end to a crash is found out, and what
-// follows it is cut. Checkpoints never stand above the truth: who lowers a start or a
+// follows it is cut; only behind a gap of 2^31 offsets, which a leader's compaction may
+// leave, it is named by its first batch. Checkpoints never stand above the truth: who lowers a start or a
 // recovery point writes it before he returns.
 //
 // # Invariants

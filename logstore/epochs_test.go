@@ -3,6 +3,7 @@ package logstore
 import (
 	"testing"
 
+	"github.com/moldau-broker/moldau/logstore/producer"
 	"github.com/moldau-broker/moldau/logstore/vfs"
 )
 
@@ -48,5 +49,40 @@ func TestOlderEpochAfterCrash(t *testing.T) {
 	}
 	if epoch, end := l.EpochEnd(2); epoch != 1 || end != 1 {
 		t.Errorf("epoch 2 ends at %d, epoch %d; want 1, epoch 1", end, epoch)
+	}
+}
+
+// TestEpochOfTailThatWasCut: the file still tells of an epoch that began where a batch of
+// an older one has its middle now, when the process is killed. Every record of the batch
+// has the epoch that the batch bears.
+func TestEpochOfTailThatWasCut(t *testing.T) {
+	disk := vfs.NewMem()
+	s, l := openLog(t, disk, Config{})
+	for epoch := range int32(2) {
+		if _, err := l.Append(t0, records(1, t0, "cut off"), epoch, producer.Client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Maintain(t0); err != nil { // It writes the epochs.
+		t.Fatal(err)
+	}
+	if err := l.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(t0, records(2, t0, "new"), 0, producer.Client); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	s, l = openLog(t, disk.Crash(nil, vfs.CrashKeepAll), Config{})
+	defer closeStore(t, s)
+	for offset := range int64(2) {
+		if got := l.EpochAt(offset); got != 0 {
+			t.Errorf("record %d is of epoch %d, the batch bears 0", offset, got)
+		}
+	}
+	if epoch, end := l.EpochEnd(0); l.LastEpoch() != 0 || epoch != 0 || end != 2 {
+		t.Errorf("epoch %d ends at %d, the newest is %d", epoch, end, l.LastEpoch())
 	}
 }

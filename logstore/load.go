@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -39,6 +40,7 @@ func (l *Log) load(now time.Time, clean bool, p points) error {
 	segs := found.open(l, now)
 	var scanned *producer.State
 	if !clean {
+		l.sync.names.change() // Of a process that was killed.
 		segs, scanned, err = l.recover(now, segs, p)
 	} else {
 		err = l.repairIndexes(now, segs, len(segs), false)
@@ -212,6 +214,7 @@ func (l *Log) recover(now time.Time, segs []*segment.Segment, p points) ([]*segm
 	if err := l.removeSnapshots(func(o int64) bool { return o > segs[first].Base() }); err != nil {
 		return nil, nil, err
 	}
+	l.syncLater(segs[first].Base())
 	for i := first; i < len(segs); i++ {
 		if i > first {
 			if err := l.takeSnapshot(segs[i].Base()); err != nil {
@@ -266,10 +269,31 @@ func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err erro
 	if err != nil || segs[i+1].Base() <= end {
 		return nil, err
 	}
+	if wide, err := beyondReach(segs[i+1], end); wide || err != nil {
+		return nil, err
+	}
 	return &CorruptError{
 		Path: segs[i].Path(), Position: segs[i].Size(),
 		Reason: fmt.Sprintf("ends at offset %d, the next segment begins at %d", end, segs[i+1].Base()),
 	}, nil
+}
+
+// beyondReach says whether a segment that was not scanned yet begins with batches of
+// which one would not fit a segment with base from. Its indexes are not to be trusted.
+func beyondReach(seg *segment.Segment, from int64) (beyond bool, err error) {
+	err = seg.Batches(0, seg.Size(), func(b batch.Batch, _ int64) (bool, error) {
+		if b.CheckCRC() != nil {
+			return false, nil // The scan will cut here.
+		}
+		beyond = b.LastOffset()-from > maxRelative
+		return !beyond, nil
+	})
+	_, corrupt := errors.AsType[*CorruptError](err)
+	_, old := errors.AsType[*segment.OldMagicError](err)
+	if corrupt || old { // The scan will tell which.
+		err = nil
+	}
+	return beyond, err
 }
 
 // reviseEpochs takes in the leader epoch of a batch that was scanned. The batches are
@@ -277,7 +301,10 @@ func (l *Log) hole(segs []*segment.Segment, i int, from int64) (reason, err erro
 // written again under the same epoch.
 func (l *Log) reviseEpochs(b batch.Batch, start int64) {
 	epoch, from := b.LeaderEpoch(), max(b.BaseOffset(), start)
-	if epoch < 0 || b.NextOffset() <= start || l.mu.epochs.At(from) == epoch {
+	if epoch < 0 || b.NextOffset() <= start {
+		return
+	}
+	if e := l.mu.epochs; e.At(from) == epoch && e.At(b.LastOffset()) == epoch {
 		return
 	}
 	if l.mu.epochs.Assign(epoch, from) {

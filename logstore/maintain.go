@@ -1,11 +1,9 @@
 package logstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -16,8 +14,6 @@ import (
 // upkeep is when Maintain did each of its duties last. Maintain's own.
 type upkeep struct {
 	highWatermarks, points, retention, idle, producers time.Time
-
-	writtenHW map[partitionKey]int64
 }
 
 // binned is a file or directory that is to be removed.
@@ -182,100 +178,6 @@ func (s *Store) emptyBin(now time.Time) error {
 		if err := s.fs.RemoveAll(path); err != nil {
 			s.logger.Warn("file not removed, the next start tries again", slog.String("path", path), slog.Any("err", err))
 		}
-	}
-	return nil
-}
-
-// offsets gathers one number of each log, where tell has one.
-func (s *Store) offsets(tell func(*Log) (int64, bool)) map[partitionKey]int64 {
-	all := make(map[partitionKey]int64)
-	for _, l := range s.Logs() {
-		if v, ok := tell(l); ok && l.onDisk.Load() {
-			all[partitionKey{l.topic, l.partition}] = v
-		}
-	}
-	return all
-}
-
-// writeOffsets writes a checkpoint of the directory.
-func (s *Store) writeOffsets(name string, values map[partitionKey]int64) error {
-	list := make([]checkpoint.Offset, 0, len(values))
-	for key, v := range values {
-		list = append(list, checkpoint.Offset{Topic: key.topic, Partition: key.partition, Offset: v})
-	}
-	slices.SortFunc(list, func(a, b checkpoint.Offset) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-	})
-	return checkpoint.WriteOffsets(s.fs, s.path(name), list)
-}
-
-func (s *Store) writeHighWatermarks() error {
-	values := s.offsets(func(l *Log) (int64, bool) { return l.HighWatermark().Offset, true })
-	if maps.Equal(values, s.upkeep.writtenHW) {
-		return nil
-	}
-	if err := s.writeOffsets(checkpoint.HighWatermarks, values); err != nil {
-		return err
-	}
-	s.upkeep.writtenHW = values
-	return nil
-}
-
-// writeStartsLocked writes the log starts if they changed. Kafka leaves out those that the name of the first
-// segment tells; here they are needed until the removal of what lay before is durable.
-func (s *Store) writeStartsLocked() error {
-	starts := s.offsets(func(l *Log) (int64, bool) { return l.Start(), l.Start() > 0 })
-	if maps.Equal(starts, s.pointsFile.starts) {
-		return nil
-	}
-	if err := s.writeOffsets(checkpoint.LogStarts, starts); err != nil {
-		return err
-	}
-	s.pointsFile.starts = starts
-	return nil
-}
-
-// writePoints writes the recovery points and the log starts.
-func (s *Store) writePoints() error {
-	s.pointsFile.Lock()
-	defer s.pointsFile.Unlock()
-	if err := s.writeStartsLocked(); err != nil {
-		return err
-	}
-	return s.writeRecoveryPointsLocked()
-}
-
-// writeRecoveryPointsLocked writes the recovery points if they changed.
-func (s *Store) writeRecoveryPointsLocked() error {
-	values := make(map[partitionKey]int64)
-	for _, l := range s.Logs() {
-		if l.onDisk.Load() {
-			values[partitionKey{l.topic, l.partition}] = l.recoveryPoint()
-		}
-	}
-	if maps.Equal(values, s.pointsFile.recovery) {
-		return nil
-	}
-	if err := s.writeOffsets(checkpoint.RecoveryPoints, values); err != nil {
-		return err
-	}
-	s.pointsFile.recovery = values
-	return nil
-}
-
-// lowerPoints writes the recovery points and the log starts at once if those of l on
-// disk lie above what they are now.
-func (s *Store) lowerPoints(l *Log) error {
-	key := partitionKey{l.topic, l.partition}
-	s.pointsFile.Lock()
-	defer s.pointsFile.Unlock()
-	if s.pointsFile.starts[key] > l.Start() {
-		if err := s.writeStartsLocked(); err != nil {
-			return err
-		}
-	}
-	if s.pointsFile.recovery[key] > l.recoveryPoint() {
-		return s.writeRecoveryPointsLocked()
 	}
 	return nil
 }

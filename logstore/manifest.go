@@ -80,8 +80,9 @@ func (s *Store) writeManifest() error {
 	return vfs.WriteFileAtomic(s.fs, s.path(manifestName), encodeManifest(all))
 }
 
-// takeManifest reads the manifest and removes it: it tells of one stop only.
-func (s *Store) takeManifest() (map[partitionKey]recorded, error) {
+// takeManifest reads the manifest and removes it: it tells of one stop only. The mark of
+// the stop goes after it, and durably, so that no manifest is left without one.
+func (s *Store) takeManifest() ([]byte, error) {
 	path := s.path(manifestName)
 	bytes, err := vfs.ReadFile(s.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,17 +91,19 @@ func (s *Store) takeManifest() (map[partitionKey]recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.fs.Remove(path); err != nil {
-		return nil, err
-	}
-	if !s.clean {
-		return nil, nil
+	return bytes, s.fs.Remove(path)
+}
+
+// readManifest reads what takeManifest gave, if the stop was a clean one.
+func (s *Store) readManifest(bytes []byte) map[partitionKey]recorded {
+	if !s.clean || bytes == nil {
+		return nil
 	}
 	all, err := decodeManifest(bytes)
 	if err != nil {
-		s.logger.Warn("manifest not used, the directories are read", slog.String("path", path), slog.Any("err", err))
+		s.logger.Warn("manifest not used, the directories are read", slog.String("path", s.path(manifestName)), slog.Any("err", err))
 	}
-	return all, nil
+	return all
 }
 
 // recorded returns what the manifest tells of a partition, if it is still true.

@@ -1,6 +1,8 @@
 package logstore
 
 import (
+	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -124,5 +126,26 @@ func TestEpochWithoutBatchComesBack(t *testing.T) {
 	closeStore(t, s)
 	if err := Verify(fs, l.Dir(), true); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestManifestGoesWithMark: a power cut after the next start leaves no manifest of a stop
+// whose mark is gone. Another Kafka may use the directory then, and stop cleanly.
+func TestManifestGoesWithMark(t *testing.T) {
+	disk := vfs.NewMem()
+	s, l := openLog(t, disk, Config{})
+	mustAppend(t, l, records(1, t0, "value"))
+	closeStore(t, s)
+	s = openStore(t, disk, Config{})
+	if err := s.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []vfs.CrashMode{vfs.CrashLoseAll, vfs.CrashKeepAll} {
+		after := disk.Crash(nil, mode)
+		for _, name := range []string{manifestName, checkpoint.CleanShutdown} {
+			if _, err := after.Stat(s.path(name)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s after a power cut, %v: %v", name, mode, err)
+			}
+		}
 	}
 }

@@ -2,9 +2,11 @@ package logstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ import (
 // both in every way. Crashes are kill -9: nothing written may be missing after them.
 func TestLogIsTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{disk: vfs.NewMem(), now: t0, cfg: Config{
+		disk := vfs.NewMem()
+		m := &model{disk: disk, fs: vfs.NewFault(disk), now: t0, cfg: Config{
 			SegmentBytes:       rapid.SampledFrom([]int64{300, 1000, 5000}).Draw(rt, "segment.bytes"),
 			IndexIntervalBytes: rapid.SampledFrom([]int64{1, 200, 4096}).Draw(rt, "index.interval.bytes"),
 			SegmentIndexBytes:  rapid.SampledFrom([]int64{0, 36}).Draw(rt, "segment.index.bytes"),
@@ -32,6 +35,7 @@ func TestLogIsTheModel(t *testing.T) {
 			"append":    m.append,
 			"produce":   m.produce,
 			"replicate": m.replicate,
+			"fail":      m.fail,
 			"truncate":  m.truncate,
 			"advance":   m.advance,
 			"retain":    m.retain,
@@ -52,6 +56,7 @@ func TestLogIsTheModel(t *testing.T) {
 // model is a log and what must be in it.
 type model struct {
 	disk  *vfs.Mem
+	fs    *vfs.Fault // Of disk.
 	cfg   Config
 	store *Store
 	log   *Log
@@ -64,7 +69,7 @@ type model struct {
 
 func (m *model) open(rt *rapid.T) {
 	var err error
-	if m.store, err = tryOpen(m.disk, m.cfg); err != nil {
+	if m.store, err = tryOpen(m.fs, m.cfg); err != nil {
 		rt.Fatal(err)
 	}
 	var ok bool
@@ -121,21 +126,40 @@ func (m *model) produce(rt *rapid.T) {
 
 // replicate appends batches as a leader stamped them, with gaps and a torn end.
 func (m *model) replicate(rt *rapid.T) {
-	var all []byte
-	next := m.end
+	sent, whole := m.fromLeader(rt)
+	if err := m.log.AppendReplica(m.now, sent); err != nil {
+		rt.Fatal(err)
+	}
+	for _, b := range whole {
+		m.added(b)
+	}
+}
+
+// fail is replicate on a disk that refuses the batches: nothing has changed.
+func (m *model) fail(rt *rapid.T) {
+	sent, _ := m.fromLeader(rt)
+	m.fs.Inject(vfs.Rule{Op: vfs.OpWrite, Path: "*.log", Err: syscall.ENOSPC, PartialBytes: rapid.IntRange(0, 100).Draw(rt, "written")})
+	defer m.fs.Heal()
+	if err := m.log.AppendReplica(m.now, sent); !errors.Is(err, syscall.ENOSPC) {
+		rt.Fatalf("append on a full disk: %v", err)
+	}
+}
+
+// fromLeader makes what a leader answers, and the whole batches in it. The gap before
+// them may be wider than a segment reaches.
+func (m *model) fromLeader(rt *rapid.T) (sent []byte, whole []batch.Batch) {
+	next := m.end + int64(rapid.SampledFrom([]int{0, 0, 0, 1<<31 - 2, 1 << 31, 1 << 33}).Draw(rt, "wide gap"))
 	for range rapid.IntRange(1, 3).Draw(rt, "batches") {
 		b := records(rapid.IntRange(1, 3).Draw(rt, "records"), m.now, "replica")
 		b.SetBaseOffset(next + int64(rapid.SampledFrom([]int{0, 0, 1, 7}).Draw(rt, "gap")))
 		b.SetLeaderEpoch(m.epoch)
 		next = b.NextOffset()
-		all = append(all, b...)
-		m.added(b)
+		sent = append(sent, b...)
+		whole = append(whole, b)
 	}
 	torn := records(1, m.now, "torn")
 	torn.SetBaseOffset(next)
-	if err := m.log.AppendReplica(m.now, append(all, torn[:rapid.IntRange(0, len(torn)-1).Draw(rt, "torn")]...)); err != nil {
-		rt.Fatal(err)
-	}
+	return append(sent, torn[:rapid.IntRange(0, len(torn)-1).Draw(rt, "torn")]...), whole
 }
 
 func (m *model) truncate(rt *rapid.T) {
@@ -203,11 +227,16 @@ func (m *model) reopen(rt *rapid.T) {
 	}
 	m.open(rt)
 	m.start = max(m.start, m.log.Start())
-	// A truncation through a batch leaves a gap at the end that no restart knows of.
+	// A truncation through a batch leaves a gap at the end that no restart knows of, unless
+	// an empty segment begins in it: behind a wide gap, of which all batches were cut off.
+	was := m.end
 	if n := len(m.batches); n > 0 {
 		m.end = max(m.batches[n-1].NextOffset(), m.start)
 	} else {
 		m.end = m.start
+	}
+	if base := m.log.state.Load().active().Base(); base <= was {
+		m.end = max(m.end, base)
 	}
 	if got := m.log.HighWatermark().Offset; got < min(hw, m.end) {
 		rt.Fatalf("high watermark fell from %d to %d", hw, got)

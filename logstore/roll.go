@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -43,7 +44,7 @@ func (l *Log) roll(now time.Time, base int64) error {
 	}
 	fresh := segment.New(l.pool, l.dir, base, l.config.Load().IndexIntervalBytes, now)
 	if err := fresh.Make(l.reserveBytes()); err != nil {
-		return err
+		return l.unmake(fresh, err)
 	}
 	l.sync.names.change()
 	l.seal(old)
@@ -59,6 +60,43 @@ func (l *Log) roll(now time.Time, base int64) error {
 		slog.Int64("sealed_bytes", old.Size()), slog.Int64("took_us", l.store.now().Sub(began).Microseconds()))
 	l.store.metrics.rolled()
 	return nil
+}
+
+// unmake takes away what is there of a segment that could not be made, durably: the old
+// one may grow past its base, and a file of that name that a crash brings back would be
+// taken for the log's end.
+func (l *Log) unmake(fresh *segment.Segment, why error) error {
+	l.sync.names.change()
+	if err := errors.Join(fresh.Remove(), l.syncNames()); err != nil {
+		return l.fail(errors.Join(why, err))
+	}
+	return why
+}
+
+// unroll takes back a roll to a segment that begins beyond a gap, because the append
+// that it was for has failed: what comes next may lie in the gap, and no segment holds
+// offsets below its base. before is the state from before the roll. The file is gone
+// durably before anything else is appended, or a crash could bring it back behind that.
+func (l *Log) unroll(now time.Time, before *state) error {
+	fresh, old := l.state.Load().active(), before.active()
+	l.publish(func(s *state) {
+		s.segments = slices.Clip(before.segments) // An append must not overwrite what readers see.
+		s.end = Mark{s.end.Offset, old.Base(), old.Size()}
+		s.cuts++ // A sync that saw the new segment must not count up to its base.
+		if s.hw.Offset == s.end.Offset {
+			s.hw = s.end
+		}
+	})
+	if err := l.cutOff(now, []*segment.Segment{fresh}); err != nil {
+		return err
+	}
+	if err := l.removeSnapshots(func(offset int64) bool { return offset > l.writer.tail }); err != nil {
+		return err
+	}
+	if err := l.lowerFlushed(l.writer.tail); err != nil {
+		return err
+	}
+	return l.syncNames()
 }
 
 // seal says that a segment's files are complete and have to be synced.

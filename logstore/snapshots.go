@@ -30,10 +30,15 @@ func (l *Log) takeSnapshot(offset int64) error {
 	}
 	l.writer.snapshots = append(l.writer.snapshots, offset)
 	l.sync.names.change()
-	l.sync.mu.Lock()
-	l.sync.mu.snapshots = append(l.sync.mu.snapshots, offset)
-	l.sync.mu.Unlock()
+	l.syncLater(offset)
 	return nil
+}
+
+// syncLater says that the snapshot of that offset, if there is one, is not synced.
+func (l *Log) syncLater(offset int64) {
+	l.sync.mu.Lock()
+	defer l.sync.mu.Unlock()
+	l.sync.mu.snapshots = append(l.sync.mu.snapshots, offset)
 }
 
 func (l *Log) writeSnapshot(offset int64, bytes []byte) (err error) {

@@ -120,14 +120,15 @@ type Store struct {
 	upkeep upkeep
 	dirs   unsynced // Directories of logs that were made. Of many one sync is enough.
 
-	cleanerSecret  [16]byte               // See compact.NewMap.
-	writtenCleaned map[partitionKey]int64 // What the cleaner's checkpoint says. The cleaner's own.
+	cleanerSecret  [16]byte    // See compact.NewMap.
+	cleaned        offsetsFile // The cleaner's own.
+	highWatermarks offsetsFile // Maintain's own.
 	// pointsFile orders writes of the recovery point and log start checkpoints, and is
-	// held over them. It knows what is in them: what stands above the truth would make a
-	// start after a crash skip or drop what is there.
+	// held over them: what stands above the truth would make a start after a crash skip
+	// or drop what is there.
 	pointsFile struct {
 		sync.Mutex
-		recovery, starts map[partitionKey]int64
+		recovery, starts offsetsFile
 	}
 }
 
@@ -211,6 +212,10 @@ func (s *Store) read() error {
 			return err
 		}
 	}
+	manifest, err := s.takeManifest()
+	if err != nil {
+		return err
+	}
 	s.brokerEpoch, s.clean, err = checkpoint.TakeCleanShutdown(s.fs, s.dir)
 	if err != nil {
 		return refused(err)
@@ -223,30 +228,29 @@ func (s *Store) read() error {
 		}
 	}
 	s.points = make(map[partitionKey]points)
-	on := make(map[string]map[partitionKey]int64) // What each file says.
-	for file, field := range map[string]func(*points) *int64{
-		checkpoint.RecoveryPoints: func(p *points) *int64 { return &p.flushed },
-		checkpoint.LogStarts:      func(p *points) *int64 { return &p.start },
-		checkpoint.HighWatermarks: func(p *points) *int64 { return &p.hw },
-		checkpoint.Cleaned:        func(p *points) *int64 { return &p.cleaned },
+	for _, c := range []struct {
+		file  *offsetsFile
+		name  string
+		field func(*points) *int64
+	}{
+		{&s.pointsFile.recovery, checkpoint.RecoveryPoints, func(p *points) *int64 { return &p.flushed }},
+		{&s.pointsFile.starts, checkpoint.LogStarts, func(p *points) *int64 { return &p.start }},
+		{&s.highWatermarks, checkpoint.HighWatermarks, func(p *points) *int64 { return &p.hw }},
+		{&s.cleaned, checkpoint.Cleaned, func(p *points) *int64 { return &p.cleaned }},
 	} {
-		list, err := checkpoint.ReadOffsets(s.fs, s.path(file))
+		list, err := checkpoint.ReadOffsets(s.fs, s.path(c.name))
 		if err != nil {
 			return refused(err)
 		}
-		on[file] = make(map[partitionKey]int64)
+		*c.file = offsetsFile{name: c.name, most: make(map[partitionKey]int64)}
 		for _, o := range list {
 			key := partitionKey{o.Topic, o.Partition}
 			p := s.points[key]
-			*field(&p) = max(o.Offset, 0)
-			s.points[key], on[file][key] = p, max(o.Offset, 0)
+			*c.field(&p) = max(o.Offset, 0)
+			s.points[key], c.file.most[key] = p, max(o.Offset, 0)
 		}
 	}
-	if s.manifest, err = s.takeManifest(); err != nil {
-		return err
-	}
-	s.pointsFile.recovery, s.pointsFile.starts = on[checkpoint.RecoveryPoints], on[checkpoint.LogStarts]
-	s.upkeep.writtenHW, s.writtenCleaned = on[checkpoint.HighWatermarks], on[checkpoint.Cleaned]
+	s.manifest = s.readManifest(manifest)
 	return nil
 }
 

@@ -62,8 +62,8 @@ func (l *Log) truncateLocked(now time.Time, st *state, to int64) error {
 		s.end = end
 		s.start = min(s.start, to)
 		s.cuts++
-		if s.hw.Offset >= to {
-			s.hw = end
+		if s.hw.Offset >= to || s.hw.Segment > end.Segment { // In a gap at the end of what is left.
+			s.hw = Mark{min(s.hw.Offset, to), end.Segment, end.Position}
 		}
 	})
 	if err := l.cutOff(now, doomed); err != nil {
@@ -138,6 +138,7 @@ func (l *Log) restart(now time.Time, start int64) error {
 	err := l.cutOff(now, doomed)
 	if err == nil {
 		err = fresh.Make(l.reserveBytes())
+		l.sync.names.change()
 	}
 	if err == nil {
 		err = l.removeSnapshots(func(int64) bool { return true })

@@ -110,6 +110,7 @@ func (s *Shard) deleteGroups(t coordinator.Ticket, req *kmsg.DeleteGroupsRequest
 			for _, member := range sortedKeys(g.pendingJoin) {
 				s.cancelTimer(timerKey{sessionTimer, id, member})
 			}
+			s.undo = func(int16, error) {} // Its timers go on.
 			resp.Groups = append(resp.Groups, deleteResult(id, 0))
 		}
 	}

@@ -36,6 +36,8 @@ type change struct {
 	hashedAt int64
 	// resubscribed says that the member now subscribes to something else.
 	resubscribed bool
+	// forsaken is the pattern of a member that took another's place and left its own.
+	forsaken string
 	// noAssign leaves the group without a new target: it ends as a consumer group.
 	noAssign bool
 }
@@ -131,6 +133,7 @@ func (ch *change) update(was, m *consumer, rq Request) *refusal {
 	if changed {
 		ch.draft().put(m)
 	}
+	ch.dropRegex(ch.forsaken)
 	ch.refreshRegexes(rq)
 	ch.bump(renamed || matched || ch.now.epoch == 0 || ch.now.assignor(ch.preferred()) != assignor)
 	ch.assign()
@@ -244,7 +247,8 @@ func (ch *change) reconcile(m *consumer, owned assign.Partitions) (*consumer, *r
 	return next, nil
 }
 
-// replace lets a static member come back under another id.
+// replace lets a static member come back under another id, which may be that of a
+// member already: that one is no more.
 func (ch *change) replace(old *consumer, id string) *consumer {
 	m := *old
 	m.id, m.epoch, m.previousEpoch = id, 0, 0
@@ -252,6 +256,9 @@ func (ch *change) replace(old *consumer, id string) *consumer {
 	target := d.target[old.id]
 	d.take(old.id)
 	delete(d.target, old.id)
+	if own := d.members[id]; own != nil {
+		ch.forsaken = own.regex
+	}
 	d.put(&m)
 	d.target[id] = target
 	ch.write(

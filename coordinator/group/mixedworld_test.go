@@ -227,7 +227,7 @@ func (g *group) seen() seenGroup {
 		c := g.consumers
 		return seenGroup{c.epoch, c.assignmentEpoch, len(c.members) > 0, true}
 	case g.stored != nil:
-		return seenGroup{epoch: g.stored.Generation, members: len(g.stored.Members) > 0}
+		return seenGroup{epoch: g.stored.Generation, members: len(g.stored.Members) > 0 && len(g.members) > 0}
 	}
 	return seenGroup{}
 }
