@@ -391,9 +391,11 @@ func offsetFetchAnswers(t *T) {
 			for name, parts := range topics {
 				old, rt := kmsg.NewOffsetFetchResponseTopic(), kmsg.NewOffsetFetchResponseGroupTopic()
 				old.Topic, rt.Topic = name, name
-				rt.TopicID = [16]byte{7, 7}
-				if name != missing {
-					rt.TopicID = t.topicID(name)
+				if v >= 10 { // Before, it would be left out, but not from how they are sorted.
+					rt.TopicID = [16]byte{7, 7}
+					if name != missing {
+						rt.TopicID = t.topicID(name)
+					}
 				}
 				for _, p := range parts {
 					old.Partitions = append(old.Partitions, kmsg.OffsetFetchResponseTopicPartition{Partition: p.partition, Offset: p.offset, LeaderEpoch: p.epoch, Metadata: &p.metadata, ErrorCode: p.code})
