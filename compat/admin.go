@@ -124,7 +124,7 @@ func reassignNone(t *T) {
 
 func reassignErrors(t *T) {
 	topic := t.Topic(1)
-	node := t.target.node
+	node := t.Node()
 	t.each(kmsg.AlterPartitionAssignments, 0, 1, func(v int16) {
 		t.code("unknown broker", t.reassign(v, topic, 0, []int32{node + 1000}), kerr.InvalidReplicaAssignment)
 		t.code("no replicas", t.reassign(v, topic, 0, []int32{}), kerr.InvalidReplicaAssignment)
@@ -137,7 +137,7 @@ func reassignErrors(t *T) {
 func reassignSame(t *T) {
 	topic := t.Topic(1)
 	t.each(kmsg.AlterPartitionAssignments, 0, 1, func(v int16) {
-		t.ok("reassign", t.reassign(v, topic, 0, []int32{t.target.node}))
+		t.ok("reassign", t.reassign(v, topic, 0, []int32{t.Node()}))
 		t.append(topic, plainBatch("a"))
 	})
 }
@@ -150,7 +150,7 @@ func reassignFactor(t *T) {
 			req.AllowReplicationFactorChange = may
 			rt := kmsg.NewAlterPartitionAssignmentsRequestTopic()
 			rt.Topic = topic
-			for _, replicas := range [][]int32{{t.target.node}, {}} {
+			for _, replicas := range [][]int32{{t.Node()}, {}} {
 				rp := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
 				rp.Replicas = replicas
 				rt.Partitions = append(rt.Partitions, rp)

@@ -21,7 +21,7 @@ type cutter struct {
 }
 
 // newCutter makes one that breaks nothing yet.
-func newCutter(t *T) *cutter { return &cutter{dial: t.target.dial, ctx: t.ctx} }
+func newCutter(t *T) *cutter { return &cutter{dial: t.DialContext, ctx: t.Context()} }
 
 func (c *cutter) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := c.dial(ctx, network, addr)

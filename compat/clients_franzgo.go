@@ -27,7 +27,7 @@ var franzProduce = []Scenario{
 // that nothing waits for its timers.
 func franz(t *T, opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(t.target.addr), kgo.Dialer(t.target.dial), kgo.ClientID("moldau-compat"),
+		kgo.SeedBrokers(t.Addr()), kgo.Dialer(t.DialContext), kgo.ClientID("moldau-compat"),
 		kgo.MetadataMinAge(50 * time.Millisecond), kgo.FetchMaxWait(100 * time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	}, opts...)...)
@@ -40,7 +40,7 @@ func franz(t *T, opts ...kgo.Opt) *kgo.Client {
 
 // franzWrites produces records, which must succeed.
 func franzWrites(t *T, cl *kgo.Client, records ...*kgo.Record) {
-	if err := cl.ProduceSync(t.ctx, records...).FirstErr(); err != nil {
+	if err := cl.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatalf("produce by franz-go: %v", err)
 	}
 }
@@ -48,8 +48,8 @@ func franzWrites(t *T, cl *kgo.Client, records ...*kgo.Record) {
 // franzReads polls until there are n records.
 func franzReads(t *T, cl *kgo.Client, n int) (got []*kgo.Record) {
 	for len(got) < n {
-		fetches := cl.PollFetches(t.ctx)
-		if t.ctx.Err() != nil {
+		fetches := cl.PollFetches(t.Context())
+		if t.Context().Err() != nil {
 			t.Fatalf("%d of %d records came", len(got), n)
 		}
 		if err := fetches.Err(); err != nil {
@@ -117,7 +117,7 @@ func franzCodecs(t *T) {
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	} {
-		t.part = name
+		t.Part(name)
 		producer := franz(t, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond))
 		sent := []*kgo.Record{
 			{Value: []byte("value")},
@@ -139,7 +139,7 @@ func franzCodecs(t *T) {
 			equal(t, fmt.Sprint("record ", i), franzSays(r), franzSays(sent[i]))
 		}
 	}
-	t.part = ""
+	t.Part("")
 }
 
 // franzSays prints what a record holds; null is not what is empty.
@@ -190,7 +190,7 @@ func franzOutOfRange(t *T) {
 	at := kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(2)}})
 	equals(t, "values", franzValues(franzReads(t, franz(t, at), 6)), numbersFrom(4, 6))
 	strict := franz(t, at, kgo.ConsumeResetOffset(kgo.NoResetOffset()))
-	err := strict.PollFetches(t.ctx).Err()
+	err := strict.PollFetches(t.Context()).Err()
 	if !errors.Is(err, kerr.OffsetOutOfRange) {
 		t.Fatalf("a consumer that must not reset: got %v, want OFFSET_OUT_OF_RANGE", err)
 	}
@@ -200,7 +200,7 @@ func franzFenced(t *T) {
 	topic, id := t.Topic(1), t.transactionalID()
 	transactional := func() *kgo.Client {
 		cl := franz(t, kgo.TransactionalID(id), kgo.TransactionTimeout(time.Minute))
-		if _, _, err := cl.ProducerID(t.ctx); err != nil {
+		if _, _, err := cl.ProducerID(t.Context()); err != nil {
 			t.Fatalf("a producer id: %v", err)
 		}
 		return cl
@@ -214,11 +214,11 @@ func franzFenced(t *T) {
 	first := transactional()
 	begin(first, "of the first")
 	second := transactional()
-	if err := first.EndTransaction(t.ctx, kgo.TryCommit); !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) {
+	if err := first.EndTransaction(t.Context(), kgo.TryCommit); !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) {
 		t.Fatalf("a commit of the fenced one: got %v, want INVALID_PRODUCER_EPOCH or PRODUCER_FENCED", err)
 	}
 	begin(second, "of the second")
-	if err := second.EndTransaction(t.ctx, kgo.TryCommit); err != nil {
+	if err := second.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 		t.Fatalf("a commit of the second: %v", err)
 	}
 	reader := franz(t, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
@@ -232,7 +232,7 @@ func franzExactlyOnce(t *T) {
 	copied := 0
 	for session, lives := range []int{4, 6, 1 << 30} { // The first two are left in a transaction.
 		s, err := kgo.NewGroupTransactSession(
-			kgo.SeedBrokers(t.target.addr), kgo.Dialer(t.target.dial), kgo.MetadataMinAge(50*time.Millisecond), kgo.FetchMaxWait(100*time.Millisecond),
+			kgo.SeedBrokers(t.Addr()), kgo.Dialer(t.DialContext), kgo.MetadataMinAge(50*time.Millisecond), kgo.FetchMaxWait(100*time.Millisecond),
 			kgo.TransactionalID(id), kgo.ConsumerGroup(group), kgo.ConsumeTopics(from), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.HeartbeatInterval(200*time.Millisecond),
 		)
@@ -251,7 +251,7 @@ func franzExactlyOnce(t *T) {
 
 // franzCopy copies some records in a transaction, and returns how many are committed.
 func franzCopy(t *T, s *kgo.GroupTransactSession, to string, leave, abort bool) int {
-	polled := s.PollRecords(t.ctx, 20)
+	polled := s.PollRecords(t.Context(), 20)
 	if err := polled.Err(); err != nil {
 		t.Fatalf("poll: %v", err)
 	}
@@ -262,13 +262,13 @@ func franzCopy(t *T, s *kgo.GroupTransactSession, to string, leave, abort bool) 
 	for _, r := range polled.Records() {
 		out = append(out, &kgo.Record{Topic: to, Value: r.Value})
 	}
-	if err := s.ProduceSync(t.ctx, out...).FirstErr(); err != nil {
+	if err := s.ProduceSync(t.Context(), out...).FirstErr(); err != nil {
 		t.Fatalf("produce in a transaction: %v", err)
 	}
 	if leave {
 		return 0
 	}
-	committed, err := s.End(t.ctx, kgo.TransactionEndTry(!abort))
+	committed, err := s.End(t.Context(), kgo.TransactionEndTry(!abort))
 	switch {
 	case err != nil:
 		t.Fatalf("end of a transaction: %v", err)

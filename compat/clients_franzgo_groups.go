@@ -82,7 +82,7 @@ func franzHold(t *T, members map[*kgo.Client]*holding, want ...int) {
 
 // franzGlance polls without waiting for more than a moment.
 func franzGlance(t *T, cl *kgo.Client) []*kgo.Record {
-	ctx, cancel := context.WithTimeout(t.ctx, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	return cl.PollFetches(ctx).Records()
 }
@@ -111,7 +111,7 @@ func franzGroup(t *T, opts ...kgo.Opt) {
 	})
 	inAnyOrder(t, "what two members read", got, numbersFrom(0, 60))
 	for cl := range members {
-		if err := cl.CommitUncommittedOffsets(t.ctx); err != nil {
+		if err := cl.CommitUncommittedOffsets(t.Context()); err != nil {
 			t.Fatalf("commit: %v", err)
 		}
 	}
@@ -197,26 +197,26 @@ func franzAdmin(t *T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	_, err := admin.CreateTopic(t.ctx, 2, 1, map[string]*string{"retention.ms": ptr("1234567")}, topic)
+	_, err := admin.CreateTopic(t.Context(), 2, 1, map[string]*string{"retention.ms": ptr("1234567")}, topic)
 	fine("create a topic", err)
 	t.deleteAtEnd(topic)
 	t.served(topic, 2)
 	franzWrites(t, franz(t, kgo.RecordPartitioner(kgo.ManualPartitioner())), numberedRecords(topic, 2, 0, 10)...)
 
-	more, err := admin.CreatePartitions(t.ctx, 1, topic)
+	more, err := admin.CreatePartitions(t.Context(), 1, topic)
 	fine("more partitions", err)
 	fine("more partitions", more.Error())
 	t.served(topic, 3)
-	topics, err := admin.ListTopics(t.ctx, topic)
+	topics, err := admin.ListTopics(t.Context(), topic)
 	fine("list topics", err)
 	equal(t, "partitions", len(topics[topic].Partitions), 3)
 
-	altered, err := admin.AlterTopicConfigs(t.ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: ptr("7654321")}, {Op: kadm.AppendConfig, Name: "cleanup.policy", Value: ptr("compact")}}, topic)
+	altered, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: ptr("7654321")}, {Op: kadm.AppendConfig, Name: "cleanup.policy", Value: ptr("compact")}}, topic)
 	fine("alter settings", err)
 	_, err = altered.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
 	fine("alter settings", err)
 	t.until("the settings", func() bool {
-		described, err := admin.DescribeTopicConfigs(t.ctx, topic)
+		described, err := admin.DescribeTopicConfigs(t.Context(), topic)
 		fine("describe settings", err)
 		got := map[string]string{}
 		for _, c := range described[0].Configs {
@@ -225,12 +225,12 @@ func franzAdmin(t *T) {
 		return got["retention.ms"] == "7654321" && got["cleanup.policy"] == "delete,compact"
 	})
 
-	deleted, err := admin.DeleteRecords(t.ctx, kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 2}}})
+	deleted, err := admin.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 2}}})
 	fine("delete records", err)
 	fine("delete records", deleted.Error())
-	starts, err := admin.ListStartOffsets(t.ctx, topic)
+	starts, err := admin.ListStartOffsets(t.Context(), topic)
 	fine("starts", err)
-	ends, err := admin.ListEndOffsets(t.ctx, topic)
+	ends, err := admin.ListEndOffsets(t.Context(), topic)
 	fine("ends", err)
 	for p, want := range map[int32][2]int64{0: {2, 5}, 1: {0, 5}, 2: {0, 0}} {
 		start, _ := starts.Lookup(topic, p)
@@ -238,16 +238,16 @@ func franzAdmin(t *T) {
 		equal(t, fmt.Sprint("offsets of partition ", p), [2]int64{start.Offset, end.Offset}, want)
 	}
 
-	fine("commit", admin.CommitAllOffsets(t.ctx, group, kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 4}, 1: {Topic: topic, Partition: 1, At: 1}}}))
-	lags, err := admin.Lag(t.ctx, group)
+	fine("commit", admin.CommitAllOffsets(t.Context(), group, kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 4}, 1: {Topic: topic, Partition: 1, At: 1}}}))
+	lags, err := admin.Lag(t.Context(), group)
 	fine("lag", err)
 	lag := lags[group]
 	fine("lag", lag.Error())
 	equal(t, "lag of the group", lag.Lag.Total(), 5)
-	removed, err := admin.DeleteGroups(t.ctx, group)
+	removed, err := admin.DeleteGroups(t.Context(), group)
 	fine("delete the group", err)
 	fine("delete the group", removed.Error())
-	gone, err := admin.DeleteTopics(t.ctx, topic)
+	gone, err := admin.DeleteTopics(t.Context(), topic)
 	fine("delete the topic", err)
 	fine("delete the topic", gone.Error())
 	t.until("the topic's end", func() bool { return !t.exists(topic) })

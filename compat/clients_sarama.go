@@ -41,10 +41,10 @@ func bySarama(run func(s *saramaUser)) func(t *T) { return bySaramaAs(saramaRele
 func bySaramaAs(releases []sarama.KafkaVersion, run func(s *saramaUser)) func(t *T) {
 	return func(t *T) {
 		for _, release := range releases {
-			t.part = "as " + release.String()
+			t.Part("as " + release.String())
 			run(&saramaUser{t, release})
 		}
-		t.part = ""
+		t.Part("")
 	}
 }
 
@@ -79,7 +79,7 @@ func (s *saramaUser) fine(what string, err error) {
 func (s *saramaUser) atEnd(closing func() error) { s.t.cleanup(func() { _ = closing() }) }
 
 // seed is the address that clients begin with.
-func (s *saramaUser) seed() []string { return []string{s.t.target.addr} }
+func (s *saramaUser) seed() []string { return []string{s.t.Addr()} }
 
 func (s *saramaUser) producer(c *sarama.Config) sarama.SyncProducer {
 	p, err := sarama.NewSyncProducer(s.seed(), c)
@@ -110,7 +110,7 @@ func (s *saramaUser) read(c *sarama.Config, topic string, at int64, n int) (got 
 			got = append(got, m)
 		case err := <-partition.Errors():
 			s.t.Fatalf("consume after %d records: %v", len(got), err)
-		case <-s.t.ctx.Done():
+		case <-s.t.Context().Done():
 			s.t.Fatalf("%d of %d records came", len(got), n)
 		}
 	}
@@ -208,7 +208,7 @@ func (s *saramaUser) member(group, topic string) *saramaMember {
 	g, err := sarama.NewConsumerGroup(s.seed(), group, s.config())
 	s.fine("a member", err)
 	m := &saramaMember{got: make(chan *sarama.ConsumerMessage, 1000), fail: make(chan error, 1)}
-	ctx, cancel := context.WithCancel(s.t.ctx)
+	ctx, cancel := context.WithCancel(s.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil {
@@ -316,7 +316,7 @@ func (s *saramaUser) take(m *saramaMember, n int) (got []*sarama.ConsumerMessage
 			got = append(got, r)
 		case err := <-m.fail:
 			s.t.Fatalf("a member: %v", err)
-		case <-s.t.ctx.Done():
+		case <-s.t.Context().Done():
 			s.t.Fatalf("%d of %d records came", len(got), n)
 		}
 	}

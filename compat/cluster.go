@@ -46,7 +46,7 @@ func describeCluster(t *T) {
 				t.Fatalf("broker %d at host %q port %d", b.NodeID, b.Host, b.Port)
 			}
 		}
-		equal(t, "this broker is told", ids[t.target.node], true)
+		equal(t, "this broker is told", ids[t.Node()], true)
 		equal(t, "the controller is a broker", ids[resp.ControllerID], true)
 		equal(t, "operations not asked for", resp.ClusterAuthorizedOperations, math.MinInt32)
 	})
@@ -100,7 +100,7 @@ func topicPartitionsPaging(t *T) {
 		equal(t, "id", rt.TopicID, t.topicID(topic))
 		for _, p := range rt.Partitions {
 			t.ok("partition", p.ErrorCode)
-			equal(t, "leader", p.LeaderID, t.target.node)
+			equal(t, "leader", p.LeaderID, t.Node())
 			equal(t, "leader epoch", p.LeaderEpoch, 0)
 			seen = append(seen, p.Partition)
 		}

@@ -32,8 +32,8 @@ func (t *T) metadataTopic(name string, partitions int32) kmsg.MetadataResponseTo
 		rt.Topic, rt.TopicID, rt.AuthorizedOperations = &name, t.topicID(name), notAsked
 		for p := range partitions {
 			rt.Partitions = append(rt.Partitions, filled(func(rp *kmsg.MetadataResponseTopicPartition) {
-				rp.Partition, rp.Leader, rp.LeaderEpoch = p, t.target.node, 0
-				rp.Replicas, rp.ISR = []int32{t.target.node}, []int32{t.target.node}
+				rp.Partition, rp.Leader, rp.LeaderEpoch = p, t.Node(), 0
+				rp.Replicas, rp.ISR = []int32{t.Node()}, []int32{t.Node()}
 			}))
 		}
 	})
@@ -48,9 +48,9 @@ func (t *T) answeredCluster(v int16, got *kmsg.MetadataResponse, topics ...kmsg.
 	}
 	b := one(t, "brokers", got.Brokers)
 	return filledPtr(func(r *kmsg.MetadataResponse) {
-		r.ClusterID, r.ControllerID, r.AuthorizedOperations, r.Topics = got.ClusterID, t.target.node, notAsked, topics
+		r.ClusterID, r.ControllerID, r.AuthorizedOperations, r.Topics = got.ClusterID, t.Node(), notAsked, topics
 		r.Brokers = []kmsg.MetadataResponseBroker{filled(func(rb *kmsg.MetadataResponseBroker) {
-			rb.NodeID, rb.Host, rb.Port, rb.Rack = t.target.node, b.Host, b.Port, b.Rack
+			rb.NodeID, rb.Host, rb.Port, rb.Rack = t.Node(), b.Host, b.Port, b.Rack
 		})}
 	})
 }
@@ -145,7 +145,7 @@ func describeClusterAnswers(t *T) {
 		req := kmsg.NewPtrDescribeClusterRequest()
 		req.EndpointType = 1
 		want := filledPtr(func(r *kmsg.DescribeClusterResponse) {
-			r.EndpointType, r.ClusterID, r.ControllerID, r.ClusterAuthorizedOperations = 1, *id, t.target.node, notAsked
+			r.EndpointType, r.ClusterID, r.ControllerID, r.ClusterAuthorizedOperations = 1, *id, t.Node(), notAsked
 			r.Brokers = []kmsg.DescribeClusterResponseBroker{filled(func(rb *kmsg.DescribeClusterResponseBroker) {
 				rb.NodeID, rb.Host, rb.Port, rb.Rack = b.NodeID, b.Host, b.Port, b.Rack
 			})}
@@ -188,15 +188,15 @@ func quorumAnswers(t *T) {
 			r.Topics = []kmsg.DescribeQuorumResponseTopic{filled(func(rt *kmsg.DescribeQuorumResponseTopic) {
 				rt.Topic = "__cluster_metadata"
 				rt.Partitions = []kmsg.DescribeQuorumResponseTopicPartition{filled(func(rp *kmsg.DescribeQuorumResponseTopicPartition) {
-					rp.ErrorMessage, rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = ptr(""), t.target.node, p.LeaderEpoch, p.HighWatermark
+					rp.ErrorMessage, rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = ptr(""), t.Node(), p.LeaderEpoch, p.HighWatermark
 					// The id of its directory is null where the voters are a setting.
 					rp.CurrentVoters = []kmsg.DescribeQuorumResponseTopicPartitionReplicaState{filled(func(s *kmsg.DescribeQuorumResponseTopicPartitionReplicaState) {
-						s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = t.target.node, voter.ReplicaDirectoryID, voter.LogEndOffset
+						s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = t.Node(), voter.ReplicaDirectoryID, voter.LogEndOffset
 						s.LastFetchTimestamp, s.LastCaughtUpTimestamp = voter.LastFetchTimestamp, voter.LastCaughtUpTimestamp
 					})}
 				})}
 			})}
-			r.Nodes = []kmsg.DescribeQuorumResponseNode{filled(func(n *kmsg.DescribeQuorumResponseNode) { n.NodeID = t.target.node })}
+			r.Nodes = []kmsg.DescribeQuorumResponseNode{filled(func(n *kmsg.DescribeQuorumResponseNode) { n.NodeID = t.Node() })}
 		})
 		if v >= 2 {
 			for _, l := range one(t, "nodes", got.Nodes).Listeners {
@@ -241,8 +241,8 @@ func topicPartitionsAnswers(t *T) {
 			rt.Topic, rt.TopicID, rt.AuthorizedOperations = &name, t.topicID(name), topicOperations
 			for p := first; p < behind; p++ {
 				rt.Partitions = append(rt.Partitions, filled(func(rp *kmsg.DescribeTopicPartitionsResponseTopicPartition) {
-					rp.Partition, rp.LeaderID, rp.LeaderEpoch = p, t.target.node, 0
-					rp.Replicas, rp.ISR = []int32{t.target.node}, []int32{t.target.node}
+					rp.Partition, rp.LeaderID, rp.LeaderEpoch = p, t.Node(), 0
+					rp.Replicas, rp.ISR = []int32{t.Node()}, []int32{t.Node()}
 					rp.EligibleLeaderReplicas, rp.LastKnownELR = []int32{}, []int32{}
 				}))
 			}

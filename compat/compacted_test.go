@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,10 +16,7 @@ import (
 // larger than their limit, and give the partition up. At Apache Kafka, set
 // log.cleaner.backoff.ms to a second.
 func TestCompactedRuns(t *testing.T) {
-	with(t, func(t *T) {
-		var cancel context.CancelFunc
-		t.ctx, cancel = context.WithTimeout(t.ctx, time.Minute)
-		defer cancel()
+	within(t, time.Minute, func(t *T) {
 		topic := t.Topic(1, "cleanup.policy=compact", "segment.bytes=1048576", "min.cleanable.dirty.ratio=0")
 		for i := range 6 {
 			for range 4 { // Each batch is a segment.

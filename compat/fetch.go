@@ -164,14 +164,14 @@ func fetchUnknownPartition(t *T) {
 
 func fetchUnknownTopic(t *T) {
 	name := t.name("missing")
-	t.topicIDs = map[string][16]byte{name: {9, 9, 9}}
+	t.TakeTopicID(name, [16]byte{9, 9, 9})
 	t.each(kmsg.Fetch, 4, 12, func(v int16) {
 		t.code("fetch", t.fetch(v, name, 0).ErrorCode, kerr.UnknownTopicOrPartition)
 	})
 	t.each(kmsg.Fetch, 13, 18, func(v int16) {
 		t.code("fetch", t.fetch(v, name, 0).ErrorCode, kerr.UnknownTopicID)
 	})
-	t.topicIDs = map[string][16]byte{name: {}}
+	t.TakeTopicID(name, [16]byte{})
 	t.each(kmsg.Fetch, 13, 18, func(v int16) {
 		t.code("the zero id", t.fetch(v, name, 0).ErrorCode, kerr.UnknownTopicID)
 	})

@@ -57,7 +57,7 @@ func fetchAsReplica(t *T) {
 	t.append(topic, plainBatch("a"))
 	t.each(kmsg.Fetch, 4, 18, func(v int16) {
 		for _, id := range []int32{0, 4711} {
-			if id == t.target.node {
+			if id == t.Node() {
 				continue
 			}
 			req := t.fetchRequest(v, topic, fetching{})
@@ -110,7 +110,7 @@ func findTransactionCoordinator(t *T) {
 			c := one(t, "coordinators", resp.Coordinators)
 			return c.ErrorCode, c.NodeID
 		}
-		t.until("a coordinator", func() bool { code, node := find(id); return code == 0 && node == t.target.node })
+		t.until("a coordinator", func() bool { code, node := find(id); return code == 0 && node == t.Node() })
 		code, _ := find("")
 		t.ok("an empty id", code)
 	})

@@ -36,7 +36,7 @@ func findCoordinator(t *T) {
 		resp := ask[*kmsg.FindCoordinatorResponse](t, v, req)
 		if v < 4 {
 			t.ok("find", resp.ErrorCode)
-			equal(t, "node", resp.NodeID, t.target.node)
+			equal(t, "node", resp.NodeID, t.Node())
 			if resp.Host == "" || resp.Port <= 0 {
 				t.Fatalf("host %q port %d", resp.Host, resp.Port)
 			}
@@ -46,7 +46,7 @@ func findCoordinator(t *T) {
 		for i, c := range resp.Coordinators {
 			t.ok("find", c.ErrorCode)
 			equal(t, "key", c.Key, req.CoordinatorKeys[i])
-			equal(t, "node", c.NodeID, t.target.node)
+			equal(t, "node", c.NodeID, t.Node())
 			if c.Host == "" || c.Port <= 0 {
 				t.Fatalf("host %q port %d", c.Host, c.Port)
 			}

@@ -91,12 +91,21 @@ func (t *T) topicID(name string) [16]byte {
 	resp := ask[*kmsg.MetadataResponse](t, t.newest(kmsg.Metadata, 12), req)
 	got := one(t, "topics", resp.Topics)
 	t.ok("metadata of "+name, got.ErrorCode)
+	t.TakeTopicID(name, got.TopicID)
+	return got.TopicID
+}
+
+// TakeTopicID has the scenario take an id for a topic's from now on, whatever Metadata
+// says.
+func (t *T) TakeTopicID(name string, id [16]byte) {
 	if t.topicIDs == nil {
 		t.topicIDs = make(map[string][16]byte)
 	}
-	t.topicIDs[name] = got.TopicID
-	return got.TopicID
+	t.topicIDs[name] = id
 }
+
+// ForgetTopicIDs has the topics' ids looked up anew.
+func (t *T) ForgetTopicIDs() { t.topicIDs = nil }
 
 // portion is what is produced to one partition.
 type portion struct {

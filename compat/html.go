@@ -20,6 +20,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 	"join":    func(all []string) string { return strings.Join(all, ", ") },
 	"lines":   lines,
+	"state":   state,
+	"title":   title,
 }).Parse(pageText))
 
 // percent rounds down: one failure of thousands is not 100 %.
@@ -84,8 +86,8 @@ type pageAPI struct {
 	Versions [][]Version
 }
 
-// State is the version's class on the page.
-func (v Version) State() string {
+// state is a version's class on the page.
+func state(v Version) string {
 	switch {
 	case v.Unsound:
 		return "unsound"
@@ -95,13 +97,13 @@ func (v Version) State() string {
 	return "unasked"
 }
 
-// Title is what the page says of a version on which a pointer rests.
-func (v Version) Title() string {
+// title is what the page says of a version on which a pointer rests.
+func title(v Version) string {
 	return map[string]string{
 		"sound":   "advertised, answered, and exactly as the version says",
 		"unsound": "advertised and answered, but not as the version says",
 		"unasked": "advertised; no answer was read",
-	}[v.State()]
+	}[state(v)]
 }
 
 func newPageView(r, against *Report) pageView {

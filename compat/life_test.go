@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -21,29 +20,38 @@ type life struct {
 	mb *brokertest.Cluster
 }
 
-// live plays f in a bubble with a broker.
+// live plays f in a bubble with a broker, however long it takes.
 func live(t *testing.T, f func(l *life), config ...string) {
+	t.Helper()
+	liveFor(t, lifetime, f, config...)
+}
+
+func liveFor(t *testing.T, limit time.Duration, f func(l *life), config ...string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		mb := brokertest.Start(t, brokertest.Config(config...))
-		target, err := Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.target(t.Context())
+		target, err := NewTarget(t.Context(), mb.Addr(), mb.Dial)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
-		defer cancel()
-		l := &life{newT(ctx, target), mb}
-		failed := l.guarded(func(*T) { f(l) })
-		l.reconnect()
-		if failed == nil {
-			return
-		}
-		for _, e := range failed.exchanges {
-			w := e.readable()
-			t.Logf("> %s\n< %s", w.Request, w.Response)
-		}
-		t.Error(failed.text)
+		judge(t, Play(t.Context(), target, Scenario{Limit: limit, Run: func(t *T) { f(&life{t, mb}) }}))
 	})
+}
+
+// lifetime is the limit of what waits for hours.
+const lifetime = 1000 * time.Hour
+
+// judge fails the test if a scenario did not pass.
+func judge(t *testing.T, end Ended) {
+	t.Helper()
+	if end.Why == "" {
+		return
+	}
+	for _, e := range end.Exchanges {
+		request, response := e.Readable()
+		t.Logf("> %s\n< %s", request, response)
+	}
+	t.Error(end.Why)
 }
 
 // restart ends the broker in one of its ways and starts it again.
@@ -137,7 +145,7 @@ func TestLeaderEpochs(t *testing.T) {
 func TestStaticMemberSurvivesRestart(t *testing.T) {
 	live(t, func(l *life) {
 		for name, end := range l.ends() {
-			l.part = name
+			l.Part(name)
 			m := l.member(l.Group())
 			m.instance = ptr("instance-" + name)
 			m.join()
@@ -251,7 +259,7 @@ func TestRecordsSurvive(t *testing.T) {
 		next := int64(0)
 		for name, end := range map[string]func(){"stop": l.mb.Stop, "kill": l.mb.Kill, "power cut": l.mb.Crash} {
 			for range 3 {
-				l.part = name
+				l.Part(name)
 				for range 5 {
 					equal(l.T, "base offset", l.append(topic, plainBatch(fmt.Sprint(next))), next)
 					next++
@@ -283,7 +291,7 @@ func TestProducersSurvive(t *testing.T) {
 			run    func()
 			oldest int32
 		}{{"kill", l.mb.Kill, 2}, {"stop", l.mb.Stop, 6}} {
-			l.part = end.name
+			l.Part(end.name)
 			l.restart(end.run)
 			for s := end.oldest; s < 7; s++ {
 				p := l.produceNumbered(topic, id, epoch, s, 1)
@@ -296,7 +304,7 @@ func TestProducersSurvive(t *testing.T) {
 			other, _ := l.producerID()
 			equal(l.T, "a producer id is given out again", other == id, false)
 		}
-		l.part = ""
+		l.Part("")
 		l.sleep(25 * time.Hour)
 		p := l.produceNumbered(topic, id, epoch, 100, 1)
 		l.ok("any sequence of a forgotten producer", p.ErrorCode)
@@ -308,7 +316,7 @@ func TestProducersSurvive(t *testing.T) {
 func TestTopicsSurvive(t *testing.T) {
 	live(t, func(l *life) {
 		for name, end := range l.ends() {
-			l.part = name
+			l.Part(name)
 			kept, gone := l.name("kept"), l.name("gone")
 			l.create(kept, 2, "retention.ms=777777")
 			l.create(gone, 1)
@@ -322,7 +330,7 @@ func TestTopicsSurvive(t *testing.T) {
 			l.deleteRecords(kept, 2)
 			l.restart(end)
 			l.served(kept, 3)
-			l.topicIDs = nil
+			l.ForgetTopicIDs()
 			equal(l.T, "id", l.topicID(kept), id)
 			equal(l.T, "the deleted one is there", l.exists(gone), false)
 			equal(l.T, "retention.ms", l.topicSetting(kept, "retention.ms"), "777777")

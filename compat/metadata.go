@@ -84,7 +84,7 @@ func metadataAll(t *T) {
 
 func metadataPartitions(t *T) {
 	topic := t.Topic(3)
-	node := t.target.node
+	node := t.Node()
 	t.each(kmsg.Metadata, 0, 13, func(v int16) {
 		rt := t.metadataOf(v, topic)
 		t.ok("topic", rt.ErrorCode)
@@ -157,7 +157,7 @@ func metadataAutoCreate(t *T) {
 	})
 }
 
-func nodeName(t *T) string { return itoa(t.target.node) }
+func nodeName(t *T) string { return itoa(t.Node()) }
 
 func metadataIDs(t *T) {
 	topic := t.Topic(1)

@@ -149,7 +149,7 @@ func produceLogAppendTime(t *T) {
 func produceCodecs(t *T) {
 	topic := t.Topic(1)
 	for _, codec := range []int16{codecNone, codecGzip, codecSnappy, codecLz4, codecZstd} {
-		t.part = fmt.Sprintf("codec %d", codec)
+		t.Part(fmt.Sprintf("codec %d", codec))
 		b := plainBatch("the first", "the second, a little longer", "the third")
 		b.codec = codec
 		at := t.append(topic, b)
@@ -171,7 +171,7 @@ func recordsOf(b batch) []gotRecord {
 
 func produceRecompress(t *T) {
 	for name, want := range map[string]int16{"gzip": codecGzip, "snappy": codecSnappy, "lz4": codecLz4, "zstd": codecZstd, "uncompressed": codecNone} {
-		t.part = name
+		t.Part(name)
 		topic := t.Topic(1, "compression.type="+name)
 		for _, codec := range []int16{codecNone, codecLz4} {
 			b := plainBatch("one", "two", "three")

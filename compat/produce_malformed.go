@@ -211,7 +211,7 @@ func cutProduce(t *T) {
 				header++ // Its tagged fields.
 			}
 			for end := header; end < len(whole); end++ {
-				t.part = fmt.Sprintf("version %d, cut after %d of %d bytes", v, end-header, len(whole)-header)
+				t.Part(fmt.Sprintf("version %d, cut after %d of %d bytes", v, end-header, len(whole)-header))
 				c := t.Dial()
 				cut := slices.Clone(whole[:end])
 				binary.BigEndian.PutUint32(cut, uint32(end-4))
@@ -223,6 +223,6 @@ func cutProduce(t *T) {
 			}
 		}
 	}
-	t.part = ""
+	t.Part("")
 	equal(t, "end of the log", t.endOffset(topic), 0)
 }

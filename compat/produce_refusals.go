@@ -145,7 +145,7 @@ func refuseUnknownTopic(t *T) {
 
 func refuseUnknownTopicID(t *T) {
 	topic := t.Topic(1)
-	t.topicIDs = map[string][16]byte{topic: {1, 2, 3}}
+	t.TakeTopicID(topic, [16]byte{1, 2, 3})
 	t.code("produce", t.produce(13, topic, plainBatch("a").bytes()).ErrorCode, kerr.UnknownTopicID)
 }
 

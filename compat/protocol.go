@@ -138,7 +138,7 @@ func apiVersionsSame(t *T) {
 }
 
 func produceAdvertised(t *T) {
-	equal(t, "lowest advertised", t.target.versions[kmsg.Produce.Int16()].MinVersion, 0)
+	equal(t, "lowest advertised", t.Advertised(kmsg.Produce).MinVersion, 0)
 	topic := t.Topic(1)
 	for v := range int16(3) {
 		c := t.Dial()
@@ -149,7 +149,7 @@ func produceAdvertised(t *T) {
 }
 
 func joinAdvertised(t *T) {
-	equal(t, "lowest advertised", t.target.versions[kmsg.JoinGroup.Int16()].MinVersion, 0)
+	equal(t, "lowest advertised", t.Advertised(kmsg.JoinGroup).MinVersion, 0)
 }
 
 func unsupportedVersion(t *T) {
@@ -207,7 +207,7 @@ func bogusClientID(t *T) {
 
 func garbageBody(t *T) {
 	for _, key := range []kmsg.Key{kmsg.Metadata, kmsg.CreateTopics, kmsg.OffsetCommit, kmsg.Fetch, kmsg.Produce} {
-		t.part = key.Name()
+		t.Part(key.Name())
 		c := t.Dial()
 		be := binary.BigEndian
 		body := slices.Repeat([]byte{0x7f}, 60)

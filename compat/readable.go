@@ -29,6 +29,14 @@ func Readable(m any) string {
 	return cut(name+plain(m), maxReadable)
 }
 
+// Readable is both sides of an exchange in readable form.
+func (e Exchange) Readable() (request, response string) {
+	if e.Err != nil {
+		return Readable(e.Request), e.Err.Error()
+	}
+	return Readable(e.Request), Readable(e.Response)
+}
+
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -35,15 +35,11 @@ type API struct {
 	Versions []Version `json:"versions"`
 }
 
-func apis(t *target) []API {
+func apis(t *Target) []API {
 	var all []API
-	for _, k := range t.versions {
-		all = append(all, API{
-			k.ApiKey, kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion,
-			t.answered.between(k.ApiKey, k.MinVersion, k.MaxVersion),
-		})
+	for _, k := range t.Advertised() {
+		all = append(all, API{k.ApiKey, kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion, t.Seen(k)})
 	}
-	slices.SortFunc(all, func(a, b API) int { return int(a.Key - b.Key) })
 	return all
 }
 

@@ -29,7 +29,7 @@ type writer struct {
 }
 
 func (t *T) writer(topic string, write func(value string) error) *writer {
-	ctx, cancel := context.WithCancel(t.ctx)
+	ctx, cancel := context.WithCancel(t.Context())
 	w := &writer{t: t, topic: topic, halt: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -80,11 +80,11 @@ func restartFranz(t *T) {
 	producer := franz(t)
 	reader := franz(t, new(holding).opts(group, topic)...)
 	w := t.writer(topic, func(value string) error {
-		return producer.ProduceSync(t.ctx, &kgo.Record{Topic: topic, Value: []byte(value)}).FirstErr()
+		return producer.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(value)}).FirstErr()
 	})
 	w.goes(100)
 	before := franzReads(t, reader, 50)
-	if err := reader.CommitUncommittedOffsets(t.ctx); err != nil {
+	if err := reader.CommitUncommittedOffsets(t.Context()); err != nil {
 		t.Fatalf("commit: %v", err)
 	}
 	t.Restart()
@@ -95,12 +95,12 @@ func restartFranz(t *T) {
 	got := franzValues(before)
 	for len(got) < n { // An error of the restart is one of a poll.
 		got = append(got, franzValues(franzGlance(t, reader))...)
-		if t.ctx.Err() != nil {
+		if t.Context().Err() != nil {
 			t.Fatalf("%d of %d records came", len(got), n)
 		}
 	}
 	equals(t, "what was read", got, numbersFrom(0, n))
-	if err := reader.CommitUncommittedOffsets(t.ctx); err != nil {
+	if err := reader.CommitUncommittedOffsets(t.Context()); err != nil {
 		t.Fatalf("commit after the restart: %v", err)
 	}
 	equal(t, "committed", t.committed(t.newest(kmsg.OffsetFetch, 5), group, topic, 0).Offset, int64(n))

@@ -59,14 +59,14 @@ func restartTopics(t *T) {
 	t.ok("delete", t.delete(gone))
 	t.ok("delete", t.delete(again))
 	t.until("the end of a topic", func() bool { return !t.exists(again) })
-	t.topicIDs = nil
+	t.ForgetTopicIDs()
 	t.create(again, 1)
 	second := t.topicID(again)
 	equal(t, "a topic that is made again has its old id", second == old, false)
 	t.append(again, plainBatch("of the second one"))
 	t.ok("partitions", t.createPartitions(1, kept, 3, nil).ErrorCode)
 	t.Restart()
-	t.topicIDs = nil
+	t.ForgetTopicIDs()
 	t.served(kept, 3)
 	t.served(again, 1)
 	equal(t, "id", t.topicID(kept), id)

@@ -3,18 +3,12 @@ package compat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Runner plays scenarios against one broker.
@@ -77,7 +71,7 @@ type Wire struct {
 
 // Run plays scenarios. The error says that the broker cannot be asked at all.
 func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) {
-	target, err := r.target(ctx)
+	target, err := NewTarget(ctx, r.Bootstrap, r.Dial)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Bootstrap, err)
 	}
@@ -99,7 +93,7 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
 	r.play(ctx, target, alone, 1, results)
 	if r.Restart != nil {
-		target.restarts = newRestarts(r.restarted)
+		target.RestartBy(r.Restart)
 	}
 	r.play(ctx, target, restarting, len(restarting), results) // They wait for each other.
 	slices.SortFunc(results.list, func(a, b Result) int { return strings.Compare(a.ID, b.ID) })
@@ -140,7 +134,7 @@ func (rs *results) enough() bool {
 	return rs.failFast && rs.failed
 }
 
-func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, workers int, results *results) {
+func (r Runner) play(ctx context.Context, target *Target, scenarios []Scenario, workers int, results *results) {
 	queue := make(chan Scenario)
 	var wg sync.WaitGroup
 	for range workers {
@@ -162,136 +156,30 @@ func (r Runner) play(ctx context.Context, target *target, scenarios []Scenario, 
 	wg.Wait()
 }
 
-// restarted restarts the broker and waits until it answers.
-func (r Runner) restarted(ctx context.Context) error {
-	if err := r.Restart(ctx); err != nil {
-		return err
-	}
-	for {
-		_, err := r.target(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer after it was restarted: %w", r.Bootstrap, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// one plays one scenario and clears up after it.
-func (r Runner) one(ctx context.Context, target *target, s Scenario) Result {
+// one plays one scenario.
+func (r Runner) one(ctx context.Context, target *Target, s Scenario) Result {
 	res := Result{ID: s.ID, Area: s.Area(), Says: s.Says, Refs: s.Refs, Since: s.Since, Outcome: Passed}
 	if s.Newer(r.Release) {
 		res.Outcome, res.Why = NotApplicable, "Kafka does so since "+s.Since
 		return res
 	}
-	if s.Restarts && target.restarts != nil {
-		if err := target.restarts.begin(ctx); err != nil {
-			res.Outcome, res.Why = Failed, err.Error()
-			return res
-		}
-		defer target.restarts.end(ctx)
+	end := Play(ctx, target, s)
+	res.Why, res.Wire, res.Left, res.Took = end.Why, wire(end.Exchanges), end.Left, end.Took
+	switch {
+	case end.Failed, end.Deviates && r.Strict:
+		res.Outcome = Failed
+	case end.NotApplicable:
+		res.Outcome = NotApplicable
+	case end.Deviates:
+		res.Outcome = Deviates
 	}
-	limited, cancel := context.WithTimeout(ctx, s.limit())
-	defer cancel()
-	began := time.Now()
-	t := newT(limited, target)
-	if f := t.guarded(s.Run); f != nil {
-		res.Outcome, res.Why = Failed, f.text
-		if f.notApplicable {
-			res.Outcome = NotApplicable
-		}
-		res.Wire = wire(f.exchanges)
-	} else if t.deviation != "" {
-		res.Outcome, res.Why, res.Wire = Deviates, t.deviation, wire(t.exchanges())
-		if r.Strict {
-			res.Outcome = Failed
-		}
-	}
-	res.Took = time.Since(began)
-
-	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancelLast()
-	t.ctx = last
-	t.main = nil // Its deadline is the scenario's limit, and it may be broken: undoing dials anew.
-	res.Left = t.end()
 	return res
-}
-
-func newT(ctx context.Context, target *target) *T {
-	return &T{
-		target: target, ctx: ctx,
-		prefix: "compat-" + target.run + "-" + strconv.FormatInt(target.serial.Add(1), 10),
-	}
-}
-
-// guarded runs f and returns how it ended early, if it did.
-func (t *T) guarded(f func(*T)) (end *failure) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *failure:
-			end = p
-		default:
-			end = &failure{text: fmt.Sprintf("the scenario itself panicked: %v\n%s", p, debug.Stack())}
-		}
-	}()
-	f(t)
-	return nil
 }
 
 func wire(exchanges []Exchange) (all []Wire) {
 	for _, e := range exchanges {
-		all = append(all, e.readable())
+		request, response := e.Readable()
+		all = append(all, Wire{request, response})
 	}
 	return all
-}
-
-func (e Exchange) readable() Wire {
-	w := Wire{Request: Readable(e.Request), Response: Readable(e.Response)}
-	if e.Err != nil {
-		w.Response = e.Err.Error()
-	}
-	return w
-}
-
-// target asks the broker what it serves and who it is.
-func (r Runner) target(ctx context.Context) (*target, error) {
-	t := &target{
-		addr: r.Bootstrap, dial: r.Dial, versions: make(map[int16]kmsg.ApiVersionsResponseApiKey),
-		answered: new(answered), run: strconv.FormatInt(time.Now().UnixMilli(), 36), serial: new(atomic.Int64),
-	}
-	if t.dial == nil {
-		t.dial = new(net.Dialer).DialContext
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	c, err := dial(ctx, t.dial, t.addr, "moldau-compat")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	c.answered = t.answered
-	resp, err := c.Do(kmsg.NewPtrApiVersionsRequest())
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
-		t.versions[k.ApiKey] = k
-	}
-	if len(t.versions) == 0 {
-		return nil, errors.New("the broker advertises no API")
-	}
-	md := kmsg.NewPtrMetadataRequest()
-	md.Version = 1
-	md.Topics = []kmsg.MetadataRequestTopic{}
-	if resp, err = c.Do(md); err != nil {
-		return nil, err
-	}
-	for _, b := range resp.(*kmsg.MetadataResponse).Brokers {
-		t.node = b.NodeID
-	}
-	return t, nil
 }

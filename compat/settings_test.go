@@ -2,7 +2,9 @@ package compat
 
 import (
 	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,21 +17,32 @@ import (
 // with plays f against a broker with settings.
 func with(t *testing.T, f func(t *T), config ...string) {
 	t.Helper()
+	within(t, lifetime, f, config...)
+}
+
+// within plays f likewise, with a limit of time.
+func within(t *testing.T, limit time.Duration, f func(t *T), config ...string) {
+	t.Helper()
 	addr := os.Getenv("MOLDAU_COMPAT")
 	if addr == "" {
-		live(t, func(l *life) { f(l.T) }, config...)
+		liveFor(t, limit, func(l *life) { f(l.T) }, config...)
 		return
 	}
-	target, err := Runner{Bootstrap: addr}.target(t.Context())
+	target, err := NewTarget(t.Context(), addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := newT(t.Context(), target)
-	failed := played.guarded(f)
-	played.end()
-	if failed != nil {
-		t.Error(failed.text)
+	judge(t, Play(t.Context(), target, Scenario{Limit: limit, Run: f}))
+}
+
+// scenarioOf is how the scenario of an id is played.
+func scenarioOf(t *T, id string) func(t *T) {
+	all := Scenarios()
+	i := slices.IndexFunc(all, func(s Scenario) bool { return s.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no scenario %s", id)
 	}
+	return all[i].Run
 }
 
 func TestGroupMaxSize(t *testing.T) {
@@ -53,7 +66,6 @@ func TestGroupMaxSize(t *testing.T) {
 func TestTopicDeletionDisabled(t *testing.T) {
 	with(t, func(t *T) {
 		topic := t.Topic(1)
-		t.cleanups = nil
 		t.each(kmsg.DeleteTopics, 0, 6, func(v int16) {
 			req := kmsg.NewPtrDeleteTopicsRequest()
 			req.TopicNames = []string{topic}
@@ -87,8 +99,7 @@ func TestAutoCreationDisabled(t *testing.T) {
 
 func TestAutoCreationAsKafka(t *testing.T) {
 	with(t, func(t *T) {
-		metadataAutoCreate(t)
-		equal(t, "what deviates", t.deviation, "")
+		scenarioOf(t, "metadata.auto-create")(t) // What deviates fails the test.
 	}, "moldau.auto.create.topics.wait=false")
 }
 
@@ -105,7 +116,7 @@ func TestDefaultsOfNewTopics(t *testing.T) {
 		t.code("produce", t.produce(9, name, big(3000).bytes()).ErrorCode, kerr.MessageTooLarge)
 		got := t.describeConfigs(4, kmsg.ConfigResourceTypeTopic, name, []string{"max.message.bytes"}, nil)
 		equal(t, "source", one(t, "settings", got.Configs).Source, kmsg.ConfigSourceStaticBrokerConfig)
-		createDefaults(t)
+		scenarioOf(t, "topics.create.defaults")(t)
 	}, "num.partitions=7", "message.max.bytes=2000")
 }
 

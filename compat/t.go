@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,7 +16,7 @@ import (
 // T is what a scenario is handed: connections to the broker, topics and groups of
 // its own, and ways to end. One goroutine uses it.
 type T struct {
-	target *target
+	target *Target
 	ctx    context.Context //nolint:containedctx // The run is the scope of T, as with testing.T.
 	prefix string
 	serial int
@@ -31,25 +30,6 @@ type T struct {
 	deviation string
 }
 
-// target is the broker that scenarios are played against.
-type target struct {
-	addr     string
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
-	versions map[int16]kmsg.ApiVersionsResponseApiKey
-	answered *answered
-	node     int32
-	run      string        // Marks the names of this run.
-	serial   *atomic.Int64 // Numbers the scenarios of this run.
-	restarts *restarts     // Nil if nobody said how.
-}
-
-// failure ends a scenario: it failed, or it does not apply.
-type failure struct {
-	text          string
-	notApplicable bool
-	exchanges     []Exchange
-}
-
 // Fatalf ends the scenario as failed.
 func (t *T) Fatalf(format string, args ...any) {
 	f := &failure{text: fmt.Sprintf(format, args...)}
@@ -60,16 +40,6 @@ func (t *T) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// exchanges are the last ones of the connections.
-func (t *T) exchanges() (all []Exchange) {
-	for _, c := range t.conns {
-		if c.exchange != nil {
-			all = append(all, *c.exchange)
-		}
-	}
-	return all
-}
-
 // NotApplicable ends the scenario: the broker does not offer what it is about.
 func (t *T) NotApplicable(format string, args ...any) {
 	panic(&failure{text: fmt.Sprintf(format, args...), notApplicable: true})
@@ -78,6 +48,29 @@ func (t *T) NotApplicable(format string, args ...any) {
 // Deviates records that the broker did not what Kafka does but what a row of
 // docs/deviations.md says, and lets the scenario go on.
 func (t *T) Deviates(format string, args ...any) { t.deviation = fmt.Sprintf(format, args...) }
+
+// Part says which part of the scenario runs, which a failure then tells; none if it is
+// empty.
+func (t *T) Part(name string) { t.part = name }
+
+// Node is the broker's id.
+func (t *T) Node() int32 { return t.target.node }
+
+// Addr is the broker's address, for clients that dial themselves, by DialContext.
+func (t *T) Addr() string { return t.target.addr }
+
+// DialContext makes a plain connection that the scenario's end does not close.
+func (t *T) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return t.target.dial(ctx, network, addr)
+}
+
+// Context ends with the scenario's time limit.
+func (t *T) Context() context.Context { return t.ctx }
+
+// Advertised are the versions of an API that the broker advertises.
+func (t *T) Advertised(key kmsg.Key) kmsg.ApiVersionsResponseApiKey {
+	return t.target.versions[key.Int16()]
+}
 
 // Conn is the scenario's first connection.
 func (t *T) Conn() *Conn {
@@ -103,21 +96,6 @@ func (t *T) DialAs(clientID string) *Conn {
 
 // cleanup registers what is undone at the end, last first.
 func (t *T) cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
-
-// end undoes and closes all. What cannot be undone it returns: that is no failure
-// of the scenario, but the broker is not as it was.
-func (t *T) end() (left []string) {
-	t.part = ""
-	for _, f := range slices.Backward(t.cleanups) {
-		if end := t.guarded(func(*T) { f() }); end != nil {
-			left = append(left, end.text)
-		}
-	}
-	for _, c := range t.conns {
-		_ = c.Close()
-	}
-	return left
-}
 
 // name makes a name that nobody else uses.
 func (t *T) name(kind string) string {

@@ -162,7 +162,7 @@ func createDefaults(t *T) {
 		got := t.tryCreate(v, req)
 		t.deleteAtEnd(name)
 		t.ok("create", got.ErrorCode)
-		want := t.setting(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(t.target.node)), "num.partitions")
+		want := t.setting(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(t.Node())), "num.partitions")
 		t.until("the topic", func() bool { return t.exists(name) })
 		equal(t, "partitions", strconv.Itoa(len(t.metadataOf(t.newest(kmsg.Metadata, 8), name).Partitions)), want)
 		if v >= 5 {
@@ -232,7 +232,7 @@ func assigned(name string, replicas map[int32][]int32) *kmsg.CreateTopicsRequest
 }
 
 func createAssignment(t *T) {
-	node := t.target.node
+	node := t.Node()
 	t.each(kmsg.CreateTopics, 0, 7, func(v int16) {
 		name := t.name("t")
 		got := t.tryCreate(v, assigned(name, map[int32][]int32{0: {node}, 1: {node}, 2: {node}}))
@@ -247,7 +247,7 @@ func createAssignment(t *T) {
 }
 
 func createBadAssignment(t *T) {
-	node := t.target.node
+	node := t.Node()
 	t.each(kmsg.CreateTopics, 0, 7, func(v int16) {
 		for what, a := range map[string]map[int32][]int32{
 			"a hole":              {0: {node}, 2: {node}},
@@ -266,10 +266,10 @@ func createBadAssignment(t *T) {
 
 func createAssignmentAndCounts(t *T) {
 	t.each(kmsg.CreateTopics, 0, 7, func(v int16) {
-		req := assigned(t.name("t"), map[int32][]int32{0: {t.target.node}})
+		req := assigned(t.name("t"), map[int32][]int32{0: {t.Node()}})
 		req.Topics[0].NumPartitions = 1
 		t.code("with partitions", t.tryCreate(v, req).ErrorCode, kerr.InvalidRequest)
-		req = assigned(t.name("t"), map[int32][]int32{0: {t.target.node}})
+		req = assigned(t.name("t"), map[int32][]int32{0: {t.Node()}})
 		req.Topics[0].ReplicationFactor = 1
 		t.code("with replicas", t.tryCreate(v, req).ErrorCode, kerr.InvalidRequest)
 	})

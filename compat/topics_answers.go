@@ -174,7 +174,7 @@ func reassignAnswers(t *T) {
 			}
 			req.Topics = append(req.Topics, rt)
 		}
-		node := []int32{t.target.node}
+		node := []int32{t.Node()}
 		add(topic, map[int32][]int32{0: node, 1: nil, 2: node, -1: node})
 		add(missing, map[int32][]int32{0: node})
 		got := ask[*kmsg.AlterPartitionAssignmentsResponse](t, v, req)
@@ -310,7 +310,7 @@ func describeConfigRefusals(t *T) {
 		refused := func(e *kerr.Error, says string) kmsg.DescribeConfigsResponseResource {
 			return kmsg.DescribeConfigsResponseResource{ErrorCode: e.Code, ErrorMessage: &says}
 		}
-		other := itoa(t.target.node + 1)
+		other := itoa(t.Node() + 1)
 		describe("some are not there", map[string]kmsg.DescribeConfigsResponseResource{
 			topic:     {ErrorMessage: ptr("")},
 			"missing": refused(kerr.UnknownTopicOrPartition, ""),
@@ -399,8 +399,8 @@ func describeConfigKinds(t *T) {
 			{kind: kmsg.ConfigResourceTypeClientMetrics, e: kerr.InvalidRequest, says: "Client metrics subscription name must not be empty"},
 			{kind: kmsg.ConfigResourceTypeBrokerLogger, e: kerr.InvalidRequest, says: "Broker id must not be empty"},
 			{
-				kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.target.node + 1), e: kerr.InvalidRequest,
-				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.target.node+1),
+				kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.Node() + 1), e: kerr.InvalidRequest,
+				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.Node()+1),
 			},
 		} {
 			req := kmsg.NewPtrDescribeConfigsRequest()
@@ -421,7 +421,7 @@ func describeConfigKinds(t *T) {
 }
 
 func alterConfigAnswers(t *T) {
-	topic, missing, other := t.Topic(1), t.name("missing"), itoa(t.target.node+1)
+	topic, missing, other := t.Topic(1), t.name("missing"), itoa(t.Node()+1)
 	names := []string{topic, missing, other, "many"}
 	kind := func(name string) kmsg.ConfigResourceType {
 		if name == topic || name == missing {

@@ -114,9 +114,9 @@ func deleteAndRecreate(t *T) {
 		t.ok("create", got.ErrorCode)
 		return true
 	})
-	t.topicIDs = nil
+	t.ForgetTopicIDs()
 	t.served(name, 1)
-	t.until("the new one", func() bool { t.topicIDs = nil; return t.topicID(name) != old })
+	t.until("the new one", func() bool { t.ForgetTopicIDs(); return t.topicID(name) != old })
 	t.until("its log", func() bool { return t.endOffset(name) == 0 })
 	equal(t, "base offset", t.append(name, plainBatch("new")), 0)
 	equals(t, "records", values(t.read(name, 0)), []string{"new"})
@@ -178,7 +178,7 @@ func partitionsValidate(t *T) {
 
 func partitionsErrors(t *T) {
 	topic := t.Topic(1)
-	node := t.target.node
+	node := t.Node()
 	assign := func(replicas ...[]int32) func(*kmsg.CreatePartitionsRequest) {
 		return func(r *kmsg.CreatePartitionsRequest) {
 			for _, rs := range replicas {

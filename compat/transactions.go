@@ -40,9 +40,9 @@ type transactor struct {
 func byBoth(run func(p *transactor)) func(t *T) {
 	return func(t *T) {
 		for _, modern := range []bool{false, true} {
-			t.part = "partitions added by the producer"
+			t.Part("partitions added by the producer")
 			if modern {
-				t.part = "partitions added by their leaders"
+				t.Part("partitions added by their leaders")
 				if !t.has(kmsg.EndTxn, 5) || !t.has(kmsg.Produce, 12) {
 					continue
 				}
@@ -51,7 +51,7 @@ func byBoth(run func(p *transactor)) func(t *T) {
 			p.init()
 			run(p)
 		}
-		t.part = ""
+		t.Part("")
 	}
 }
 

@@ -75,9 +75,9 @@ func filled[V any, P interface {
 // broker is where Metadata says that this broker is reached.
 func (t *T) broker() kmsg.MetadataResponseBroker {
 	resp := ask[*kmsg.MetadataResponse](t, t.newest(kmsg.Metadata, 9), metadataRequest())
-	i := slices.IndexFunc(resp.Brokers, func(b kmsg.MetadataResponseBroker) bool { return b.NodeID == t.target.node })
+	i := slices.IndexFunc(resp.Brokers, func(b kmsg.MetadataResponseBroker) bool { return b.NodeID == t.Node() })
 	if i < 0 {
-		t.Fatalf("Metadata does not tell broker %d", t.target.node)
+		t.Fatalf("Metadata does not tell broker %d", t.Node())
 	}
 	return resp.Brokers[i]
 }
