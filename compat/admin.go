@@ -237,7 +237,7 @@ func configResources(t *T) {
 	t.each(kmsg.ListConfigResources, 1, 1, func(v int16) {
 		here := map[kmsg.ConfigResourceType]string{
 			kmsg.ConfigResourceTypeTopic: topic, kmsg.ConfigResourceTypeClientMetrics: metrics,
-			kmsg.ConfigResourceTypeBroker: nodeName(t), kmsg.ConfigResourceTypeBrokerLogger: nodeName(t),
+			kmsg.ConfigResourceTypeBroker: t.nodeName(), kmsg.ConfigResourceTypeBrokerLogger: t.nodeName(),
 		}
 		for kind, name := range here {
 			t.until("what was made", func() bool { return slices.Contains(listed(v)[kind], name) })
@@ -299,17 +299,17 @@ func clientMetrics(t *T) {
 func alterLoggers(t *T) {
 	const kind = kmsg.ConfigResourceTypeBrokerLogger
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
-		got := t.alter(v, kind, nodeName(t), set("kafka.no.such.logger", "DEBUG"))
-		t.code("append", t.alter(v, kind, nodeName(t), change{kmsg.IncrementalAlterConfigOpAppend, "root", ptr("INFO")}).ErrorCode, kerr.InvalidRequest)
+		got := t.alter(v, kind, t.nodeName(), set("kafka.no.such.logger", "DEBUG"))
+		t.code("append", t.alter(v, kind, t.nodeName(), change{kmsg.IncrementalAlterConfigOpAppend, "root", new("INFO")}).ErrorCode, kerr.InvalidRequest)
 		t.code("another broker", t.alter(v, kind, "4711", set("root", "INFO")).ErrorCode, kerr.InvalidRequest)
 		if got.ErrorCode == kerr.InvalidRequest.Code {
 			t.Deviates("the log has one level, which is set at the start")
 			return
 		}
 		t.code("no such logger", got.ErrorCode, kerr.InvalidConfig)
-		t.code("no such level", t.alter(v, kind, nodeName(t), set("root", "LOUD")).ErrorCode, kerr.InvalidConfig)
-		root := byName(t.describeConfigs(t.newest(kmsg.DescribeConfigs, 4), kind, nodeName(t), []string{"root"}, nil).Configs)["root"]
-		t.ok("set", t.alter(v, kind, nodeName(t), set("root", or(root.Value, "INFO"))).ErrorCode)
+		t.code("no such level", t.alter(v, kind, t.nodeName(), set("root", "LOUD")).ErrorCode, kerr.InvalidConfig)
+		root := byName(t.describeConfigs(t.newest(kmsg.DescribeConfigs, 4), kind, t.nodeName(), []string{"root"}, nil).Configs)["root"]
+		t.ok("set", t.alter(v, kind, t.nodeName(), set("root", or(root.Value, "INFO"))).ErrorCode)
 	})
 }
 

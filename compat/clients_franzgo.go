@@ -77,6 +77,7 @@ func numbersFrom(from, n int) (all []string) {
 	return all
 }
 
+// franzValues are the values of records as strings.
 func franzValues(records []*kgo.Record) (all []string) {
 	for _, r := range records {
 		all = append(all, string(r.Value))

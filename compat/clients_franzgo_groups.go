@@ -197,7 +197,7 @@ func franzAdmin(t *T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	_, err := admin.CreateTopic(t.Context(), 2, 1, map[string]*string{"retention.ms": ptr("1234567")}, topic)
+	_, err := admin.CreateTopic(t.Context(), 2, 1, map[string]*string{"retention.ms": new("1234567")}, topic)
 	fine("create a topic", err)
 	t.deleteAtEnd(topic)
 	t.served(topic, 2)
@@ -211,7 +211,7 @@ func franzAdmin(t *T) {
 	fine("list topics", err)
 	equal(t, "partitions", len(topics[topic].Partitions), 3)
 
-	altered, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: ptr("7654321")}, {Op: kadm.AppendConfig, Name: "cleanup.policy", Value: ptr("compact")}}, topic)
+	altered, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: new("7654321")}, {Op: kadm.AppendConfig, Name: "cleanup.policy", Value: new("compact")}}, topic)
 	fine("alter settings", err)
 	_, err = altered.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
 	fine("alter settings", err)

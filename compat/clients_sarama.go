@@ -81,6 +81,7 @@ func (s *saramaUser) atEnd(closing func() error) { s.t.cleanup(func() { _ = clos
 // seed is the address that clients begin with.
 func (s *saramaUser) seed() []string { return []string{s.t.Addr()} }
 
+// producer makes a producer that the scenario's end closes.
 func (s *saramaUser) producer(c *sarama.Config) sarama.SyncProducer {
 	p, err := sarama.NewSyncProducer(s.seed(), c)
 	s.fine("a producer", err)
@@ -118,6 +119,7 @@ func (s *saramaUser) read(c *sarama.Config, topic string, at int64, n int) (got 
 	return got
 }
 
+// saramaValues are the values of records as strings.
 func saramaValues(records []*sarama.ConsumerMessage) (all []string) {
 	for _, r := range records {
 		all = append(all, string(r.Value))
@@ -204,6 +206,7 @@ type saramaMember struct {
 	held    int
 }
 
+// member makes a member of a group, which joins and takes records at once.
 func (s *saramaUser) member(group, topic string) *saramaMember {
 	g, err := sarama.NewConsumerGroup(s.seed(), group, s.config())
 	s.fine("a member", err)
@@ -422,7 +425,7 @@ func saramaAdmin(s *saramaUser) {
 	s.fine("an admin client", err)
 	s.atEnd(admin.Close)
 	topic, group := s.t.name("admin"), s.t.Group()
-	s.fine("create a topic", admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 2, ReplicationFactor: 1, ConfigEntries: map[string]*string{"retention.ms": ptr("1234567")}}, false))
+	s.fine("create a topic", admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 2, ReplicationFactor: 1, ConfigEntries: map[string]*string{"retention.ms": new("1234567")}}, false))
 	s.t.deleteAtEnd(topic)
 	s.t.served(topic, 2)
 	if err := admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 2, ReplicationFactor: 1}, false); !errors.Is(err, sarama.ErrTopicAlreadyExists) {
@@ -431,7 +434,7 @@ func saramaAdmin(s *saramaUser) {
 	s.write(s.producer(s.config()), topic, 2, 0, 10)
 	s.fine("more partitions", admin.CreatePartitions(topic, 3, nil, false))
 	s.t.served(topic, 3)
-	s.fine("alter settings", admin.AlterConfig(sarama.TopicResource, topic, map[string]*string{"retention.ms": ptr("7654321")}, false))
+	s.fine("alter settings", admin.AlterConfig(sarama.TopicResource, topic, map[string]*string{"retention.ms": new("7654321")}, false))
 	s.t.until("the setting", func() bool {
 		described, err := admin.DescribeConfigs([]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{"retention.ms"}}}, sarama.DescribeConfigsOptions{})
 		s.fine("describe settings", err)

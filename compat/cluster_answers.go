@@ -3,6 +3,7 @@ package compat
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -160,7 +161,7 @@ func describeClusterAnswers(t *T) {
 		}
 		for endpoint, says := range map[int8]string{2: "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER", 3: "Unsupported endpoint type 3", 0: "Unsupported endpoint type 0"} {
 			req.EndpointType = endpoint
-			whole(t, "endpoints of type "+itoa(int32(endpoint)), ask[*kmsg.DescribeClusterResponse](t, v, req), filledPtr(func(r *kmsg.DescribeClusterResponse) {
+			whole(t, "endpoints of type "+strconv.Itoa(int(endpoint)), ask[*kmsg.DescribeClusterResponse](t, v, req), filledPtr(func(r *kmsg.DescribeClusterResponse) {
 				r.ErrorCode, r.ErrorMessage = kerr.UnsupportedEndpointType.Code, &says
 				if endpoint == 2 {
 					r.ErrorCode = kerr.MismatchedEndpointType.Code
@@ -184,11 +185,11 @@ func quorumAnswers(t *T) {
 			t.recent("last caught up", voter.LastCaughtUpTimestamp)
 		}
 		want := filledPtr(func(r *kmsg.DescribeQuorumResponse) {
-			r.ErrorMessage = ptr("")
+			r.ErrorMessage = new("")
 			r.Topics = []kmsg.DescribeQuorumResponseTopic{filled(func(rt *kmsg.DescribeQuorumResponseTopic) {
 				rt.Topic = "__cluster_metadata"
 				rt.Partitions = []kmsg.DescribeQuorumResponseTopicPartition{filled(func(rp *kmsg.DescribeQuorumResponseTopicPartition) {
-					rp.ErrorMessage, rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = ptr(""), t.Node(), p.LeaderEpoch, p.HighWatermark
+					rp.ErrorMessage, rp.LeaderID, rp.LeaderEpoch, rp.HighWatermark = new(""), t.Node(), p.LeaderEpoch, p.HighWatermark
 					// The id of its directory is null where the voters are a setting.
 					rp.CurrentVoters = []kmsg.DescribeQuorumResponseTopicPartitionReplicaState{filled(func(s *kmsg.DescribeQuorumResponseTopicPartitionReplicaState) {
 						s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = t.Node(), voter.ReplicaDirectoryID, voter.LogEndOffset
@@ -216,7 +217,7 @@ func quorumRefusals(t *T) {
 		two.Topics[0].Partitions = append(two.Topics[0].Partitions, kmsg.DescribeQuorumRequestTopicPartition{Partition: 1})
 		also.Topics = append(also.Topics, quorumRequest("other", 0).Topics...)
 		for _, req := range []*kmsg.DescribeQuorumRequest{quorumRequest("__cluster_metadata", 1), quorumRequest("other", 0), two, also} {
-			want := filledPtr(func(r *kmsg.DescribeQuorumResponse) { r.ErrorMessage = ptr("") })
+			want := filledPtr(func(r *kmsg.DescribeQuorumResponse) { r.ErrorMessage = new("") })
 			for _, topic := range req.Topics {
 				rt := kmsg.NewDescribeQuorumResponseTopic()
 				rt.Topic = topic.Topic
@@ -311,7 +312,7 @@ func describeACLAnswers(t *T) {
 		req.ResourceType, req.ResourcePatternType = kmsg.ACLResourceTypeAny, kmsg.ACLResourcePatternTypeAny
 		req.Operation, req.PermissionType = kmsg.ACLOperationAny, kmsg.ACLPermissionTypeAny
 		whole(t, "DescribeACLs", ask[*kmsg.DescribeACLsResponse](t, v, req), filledPtr(func(r *kmsg.DescribeACLsResponse) {
-			r.ErrorCode, r.ErrorMessage = kerr.SecurityDisabled.Code, ptr("No Authorizer is configured on the broker")
+			r.ErrorCode, r.ErrorMessage = kerr.SecurityDisabled.Code, new("No Authorizer is configured on the broker")
 		}))
 	})
 }

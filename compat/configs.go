@@ -3,7 +3,6 @@ package compat
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -37,8 +36,8 @@ var describeConfigScenarios = []Scenario{
 	{ID: "configs.describe.logger", Says: "A broker's loggers have levels.", Refs: []string{"KIP-412"}, Run: describeLoggers},
 }
 
-func itoa(n int32) string { return strconv.Itoa(int(n)) }
-
+// describeConfigs describes settings of one resource, all if keys is nil; change may
+// alter the request.
 func (t *T) describeConfigs(version int16, kind kmsg.ConfigResourceType, name string, keys []string, change func(*kmsg.DescribeConfigsRequest)) kmsg.DescribeConfigsResponseResource {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	rr := kmsg.NewDescribeConfigsRequestResource()
@@ -53,6 +52,7 @@ func (t *T) describeConfigs(version int16, kind kmsg.ConfigResourceType, name st
 	return got
 }
 
+// byName are settings by their names.
 func byName(cs []kmsg.DescribeConfigsResponseResourceConfig) map[string]kmsg.DescribeConfigsResponseResourceConfig {
 	m := map[string]kmsg.DescribeConfigsResponseResourceConfig{}
 	for _, c := range cs {
@@ -73,6 +73,7 @@ func (t *T) setting(kind kmsg.ConfigResourceType, name, key string) string {
 	return ""
 }
 
+// topicSetting is the value of a topic's setting.
 func (t *T) topicSetting(topic, key string) string {
 	return t.setting(kmsg.ConfigResourceTypeTopic, topic, key)
 }
@@ -187,7 +188,7 @@ func describeDocumentation(t *T) {
 
 func describeBroker(t *T) {
 	t.each(kmsg.DescribeConfigs, 0, 4, func(v int16) {
-		got := t.describeConfigs(v, kmsg.ConfigResourceTypeBroker, nodeName(t), nil, nil)
+		got := t.describeConfigs(v, kmsg.ConfigResourceTypeBroker, t.nodeName(), nil, nil)
 		t.ok("describe", got.ErrorCode)
 		m := byName(got.Configs)
 		for name, readOnly := range map[string]bool{
@@ -201,7 +202,7 @@ func describeBroker(t *T) {
 			}
 			equal(t, name+" is read only", c.ReadOnly, readOnly)
 		}
-		t.text("node.id", m["node.id"].Value, nodeName(t))
+		t.text("node.id", m["node.id"].Value, t.nodeName())
 		if v >= 1 {
 			equal(t, "source of the session timeout", m["group.max.session.timeout.ms"].Source, kmsg.ConfigSourceDefaultConfig)
 		}
@@ -252,7 +253,7 @@ func describeBadType(t *T) {
 
 func describeLoggers(t *T) {
 	t.each(kmsg.DescribeConfigs, 1, 4, func(v int16) {
-		got := t.describeConfigs(v, kmsg.ConfigResourceTypeBrokerLogger, nodeName(t), nil, nil)
+		got := t.describeConfigs(v, kmsg.ConfigResourceTypeBrokerLogger, t.nodeName(), nil, nil)
 		t.ok("describe", got.ErrorCode)
 		if !slices.ContainsFunc(got.Configs, func(c kmsg.DescribeConfigsResponseResourceConfig) bool { return c.Name == "root" }) {
 			t.Fatalf("the logger root is missing: %s", plain(got.Configs))

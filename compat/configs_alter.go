@@ -36,12 +36,15 @@ type change struct {
 	value *string
 }
 
+// set is a change that gives a setting a value.
 func set(name, value string) change {
 	return change{kmsg.IncrementalAlterConfigOpSet, name, &value}
 }
 
+// unset is a change that takes a setting back.
 func unset(name string) change { return change{kmsg.IncrementalAlterConfigOpDelete, name, nil} }
 
+// incremental is an IncrementalAlterConfigs of one resource.
 func incremental(kind kmsg.ConfigResourceType, name string, changes ...change) *kmsg.IncrementalAlterConfigsRequest {
 	rr := kmsg.NewIncrementalAlterConfigsRequestResource()
 	rr.ResourceType, rr.ResourceName = kind, name
@@ -216,7 +219,7 @@ func incrementalErrors(t *T) {
 		try("bad value", topic, set("retention.ms", "-2"), kerr.InvalidConfig)
 		try("null", topic, change{kmsg.IncrementalAlterConfigOpSet, "retention.ms", nil}, kerr.InvalidRequest)
 		// AlterConfigOp.OpType.forId gives null, over which Kafka falls.
-		switch got := t.alter(v, kmsg.ConfigResourceTypeTopic, topic, change{9, "retention.ms", ptr("5")}).ErrorCode; got {
+		switch got := t.alter(v, kmsg.ConfigResourceTypeTopic, topic, change{9, "retention.ms", new("5")}).ErrorCode; got {
 		case kerr.InvalidRequest.Code:
 			t.Deviates("INVALID_REQUEST instead of UNKNOWN_SERVER_ERROR for an unknown operation")
 		default:
@@ -244,7 +247,7 @@ func incrementalAtomic(t *T) {
 func incrementalBroker(t *T) {
 	const key = "message.max.bytes"
 	topic := t.Topic(1)
-	before := t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key)
+	before := t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), key)
 	t.unsetAtEnd(t.newest(kmsg.IncrementalAlterConfigs, 1), kmsg.ConfigResourceTypeBroker, "", key)
 	t.each(kmsg.IncrementalAlterConfigs, 0, 1, func(v int16) {
 		t.ok("set", t.alter(v, kmsg.ConfigResourceTypeBroker, "", set(key, "54321")).ErrorCode)
@@ -255,7 +258,7 @@ func incrementalBroker(t *T) {
 			return t.produce(t.newest(kmsg.Produce, 9), topic, big(60000).bytes()).ErrorCode == kerr.MessageTooLarge.Code
 		})
 		t.ok("delete", t.alter(v, kmsg.ConfigResourceTypeBroker, "", unset(key)).ErrorCode)
-		t.until("the old value", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) == before })
+		t.until("the old value", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), key) == before })
 	})
 }
 

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -63,7 +64,7 @@ func fetchAsReplica(t *T) {
 			req := t.fetchRequest(v, topic, fetching{})
 			asReplica(req, v, id)
 			p := one(t, "partitions", one(t, "topics", ask[*kmsg.FetchResponse](t, v, req).Topics).Partitions)
-			t.code("fetch as broker "+itoa(id), p.ErrorCode, kerr.NotLeaderForPartition)
+			t.code("fetch as broker "+strconv.Itoa(int(id)), p.ErrorCode, kerr.NotLeaderForPartition)
 			equal(t, "bytes", len(p.RecordBatches), 0)
 		}
 	})

@@ -70,6 +70,7 @@ func parts(resp *kmsg.FetchResponse) []int32 {
 	return all
 }
 
+// appendTo produces a batch to a partition, which must succeed.
 func (t *T) appendTo(topic string, partition int32, b batch) {
 	version := t.newest(kmsg.Produce, 9)
 	resp := ask[*kmsg.ProduceResponse](t, version, t.produceRequest(version, -1, topic, portion{partition, b.bytes()}))

@@ -234,6 +234,8 @@ func deleteGroupOffsets(t *T) {
 	equal(t, "offset", t.committed(t.newest(kmsg.OffsetFetch, 7), group, topic, 0).Offset, -1)
 }
 
+// offsetDelete deletes a group's offset and returns the code of the answer and that of
+// the partition.
 func (t *T) offsetDelete(group, topic string, partition int32) (top, part int16) {
 	req := kmsg.NewPtrOffsetDeleteRequest()
 	req.Group = group

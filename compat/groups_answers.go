@@ -2,8 +2,10 @@ package compat
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -36,10 +38,10 @@ func coordinatorAnswers(t *T) {
 			req := kmsg.NewPtrFindCoordinatorRequest()
 			req.CoordinatorType, req.CoordinatorKey, req.CoordinatorKeys = int8(kind), key, []string{key, key + ".2"}
 			want := kmsg.NewPtrFindCoordinatorResponse()
-			want.ErrorMessage, want.NodeID, want.Host, want.Port = ptr("NONE"), b.NodeID, b.Host, b.Port
+			want.ErrorMessage, want.NodeID, want.Host, want.Port = new("NONE"), b.NodeID, b.Host, b.Port
 			for _, k := range req.CoordinatorKeys {
 				want.Coordinators = append(want.Coordinators, filled(func(c *kmsg.FindCoordinatorResponseCoordinator) {
-					c.Key, c.NodeID, c.Host, c.Port, c.ErrorMessage = k, b.NodeID, b.Host, b.Port, ptr("")
+					c.Key, c.NodeID, c.Host, c.Port, c.ErrorMessage = k, b.NodeID, b.Host, b.Port, new("")
 				}))
 			}
 			whole(t, "the coordinator of "+key, ask[*kmsg.FindCoordinatorResponse](t, v, req), want)
@@ -48,9 +50,9 @@ func coordinatorAnswers(t *T) {
 			}
 			req.CoordinatorType, req.CoordinatorKeys = 9, []string{key}
 			refused := kmsg.NewPtrFindCoordinatorResponse()
-			refused.ErrorCode, refused.ErrorMessage, refused.NodeID, refused.Port = kerr.InvalidRequest.Code, ptr(invalidRequest), -1, -1
+			refused.ErrorCode, refused.ErrorMessage, refused.NodeID, refused.Port = kerr.InvalidRequest.Code, new(invalidRequest), -1, -1
 			refused.Coordinators = []kmsg.FindCoordinatorResponseCoordinator{filled(func(c *kmsg.FindCoordinatorResponseCoordinator) {
-				c.Key, c.ErrorCode, c.ErrorMessage, c.NodeID, c.Port = key, kerr.InvalidRequest.Code, ptr(invalidRequest), -1, -1
+				c.Key, c.ErrorCode, c.ErrorMessage, c.NodeID, c.Port = key, kerr.InvalidRequest.Code, new(invalidRequest), -1, -1
 			})}
 			whole(t, "a kind that is none", ask[*kmsg.FindCoordinatorResponse](t, v, req), refused)
 		}
@@ -74,13 +76,13 @@ func joinAnswers(t *T) {
 		case v == 4:
 			m.name()
 		case v >= 5:
-			m.instance = ptr(t.name("instance"))
+			m.instance = new(t.name("instance"))
 		}
 		resp := m.tryJoin(v)
 		t.memberID(resp.MemberID)
 		m.id, m.generation = resp.MemberID, 1
 		want := filledPtr(func(r *kmsg.JoinGroupResponse) {
-			r.Generation, r.ProtocolType, r.Protocol, r.LeaderID, r.MemberID = 1, &m.kind, ptr("range"), m.id, m.id
+			r.Generation, r.ProtocolType, r.Protocol, r.LeaderID, r.MemberID = 1, &m.kind, new("range"), m.id, m.id
 			r.Members = []kmsg.JoinGroupResponseMember{filled(func(jm *kmsg.JoinGroupResponseMember) {
 				jm.MemberID, jm.InstanceID, jm.ProtocolMetadata = m.id, m.instance, []byte("metadata of range")
 			})}
@@ -105,7 +107,7 @@ func joinAnswers(t *T) {
 		}
 		whole(t, "the leader of two", leader, want)
 		whole(t, "the follower", follower, filledPtr(func(r *kmsg.JoinGroupResponse) {
-			r.Generation, r.ProtocolType, r.Protocol, r.LeaderID, r.MemberID = 2, &m.kind, ptr("range"), m.id, other.id
+			r.Generation, r.ProtocolType, r.Protocol, r.LeaderID, r.MemberID = 2, &m.kind, new("range"), m.id, other.id
 		}))
 		stranger := t.member(m.group, "range")
 		stranger.id = "nobody"
@@ -120,7 +122,7 @@ func protocolOfNone(v int16) *string {
 	if v >= 7 {
 		return nil
 	}
-	return ptr("")
+	return new("")
 }
 
 // sendJoinAs is sendJoin in a version.
@@ -164,10 +166,10 @@ func syncAnswers(t *T) {
 		sync("the generation after", func(req *kmsg.SyncGroupRequest) { req.Generation++ }, refused(kerr.IllegalGeneration))
 		sync("the generation before", func(req *kmsg.SyncGroupRequest) { req.Generation-- }, refused(kerr.IllegalGeneration))
 		if v >= 5 {
-			sync("another protocol", func(req *kmsg.SyncGroupRequest) { req.Protocol = ptr("other") }, refused(kerr.InconsistentGroupProtocol))
+			sync("another protocol", func(req *kmsg.SyncGroupRequest) { req.Protocol = new("other") }, refused(kerr.InconsistentGroupProtocol))
 		}
 		sync("the leader", nil, func(r *kmsg.SyncGroupResponse) {
-			r.ProtocolType, r.Protocol, r.MemberAssignment = &m.kind, ptr("range"), []byte("assigned")
+			r.ProtocolType, r.Protocol, r.MemberAssignment = &m.kind, new("range"), []byte("assigned")
 		})
 	})
 }
@@ -207,7 +209,7 @@ func leaveAnswers(t *T) {
 				lm := kmsg.NewLeaveGroupRequestMember()
 				lm.MemberID = id
 				if v >= 5 {
-					lm.Reason = ptr("enough")
+					lm.Reason = new("enough")
 				}
 				req.Members = append(req.Members, lm)
 			}
@@ -234,7 +236,7 @@ const groupOperations = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
 
 func describeGroupAnswers(t *T) {
 	m := t.member(t.Group())
-	m.instance = ptr(t.name("instance"))
+	m.instance = new(t.name("instance"))
 	m.settle()
 	missing := t.name("missing")
 	t.each(kmsg.DescribeGroups, 0, 6, func(v int16) {
@@ -262,7 +264,7 @@ func describeGroupAnswers(t *T) {
 		dead := filled(func(g *kmsg.DescribeGroupsResponseGroup) {
 			g.Group, g.State, g.AuthorizedOperations = missing, "Dead", math.MinInt32
 			if v >= 6 {
-				g.ErrorCode, g.ErrorMessage = kerr.GroupIDNotFound.Code, ptr("Group "+missing+" not found.")
+				g.ErrorCode, g.ErrorMessage = kerr.GroupIDNotFound.Code, new("Group "+missing+" not found.")
 			}
 		})
 		want := &kmsg.DescribeGroupsResponse{Groups: []kmsg.DescribeGroupsResponseGroup{stable, dead}}
@@ -351,7 +353,7 @@ func commitAnswers(t *T) {
 		answered := func(topic string, id [16]byte, codes map[int32]int16) kmsg.OffsetCommitResponseTopic {
 			rt := kmsg.NewOffsetCommitResponseTopic()
 			rt.Topic, rt.TopicID = topic, id
-			for _, n := range sortedKeys(codes) {
+			for _, n := range slices.Sorted(maps.Keys(codes)) {
 				rt.Partitions = append(rt.Partitions, kmsg.OffsetCommitResponseTopicPartition{Partition: n, ErrorCode: codes[n]})
 			}
 			return rt
@@ -374,7 +376,7 @@ func commitAnswers(t *T) {
 
 func offsetFetchAnswers(t *T) {
 	group, topic, other, missing := t.Group(), t.Topic(2), t.Topic(1), t.name("missing")
-	req := t.commitRequest(8, group, topic, committing{offset: 5, metadata: ptr("m")})
+	req := t.commitRequest(8, group, topic, committing{offset: 5, metadata: new("m")})
 	req.Topics[0].Partitions[0].LeaderEpoch = 3
 	t.ok("commit", one(t, "partitions", t.commitCodes(t.newest(kmsg.OffsetCommit, 8), req)))
 	t.each(kmsg.OffsetFetch, 0, 10, func(v int16) {
@@ -507,8 +509,8 @@ func consumerAnswers(t *T) {
 		if v == 0 {
 			req.MemberID = ""
 		}
-		req.InstanceID, req.RackID = ptr("i-"+group), ptr("here")
-		req.RebalanceTimeoutMillis, req.SubscribedTopicNames, req.ServerAssignor = 45000, []string{topic}, ptr("range")
+		req.InstanceID, req.RackID = new("i-"+group), new("here")
+		req.RebalanceTimeoutMillis, req.SubscribedTopicNames, req.ServerAssignor = 45000, []string{topic}, new("range")
 		req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 		got := ask[*kmsg.ConsumerGroupHeartbeatResponse](t, v, req)
 		if v == 0 {
@@ -517,8 +519,8 @@ func consumerAnswers(t *T) {
 			}
 			req.MemberID = *got.MemberID
 		}
-		interval := t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), "group.consumer.heartbeat.interval.ms")
-		equal(t, "heartbeat interval", itoa(got.HeartbeatIntervalMillis), interval)
+		interval := t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), "group.consumer.heartbeat.interval.ms")
+		equal(t, "heartbeat interval", strconv.Itoa(int(got.HeartbeatIntervalMillis)), interval)
 		epoch := got.MemberEpoch
 		if epoch < 1 {
 			t.Fatalf("member epoch: got %d", epoch)
@@ -569,12 +571,12 @@ func (t *T) describedConsumers(version int16, joined *kmsg.ConsumerGroupHeartbea
 			g.Members = []kmsg.ConsumerGroupDescribeResponseGroupMember{filled(func(m *kmsg.ConsumerGroupDescribeResponseGroupMember) {
 				m.MemberID, m.InstanceID, m.RackID, m.MemberEpoch = joined.MemberID, joined.InstanceID, joined.RackID, epoch
 				m.ClientID, m.ClientHost, m.SubscribedTopics = "moldau-compat", host, []string{topic}
-				m.SubscribedTopicRegex = ptr("")
+				m.SubscribedTopicRegex = new("")
 				m.Assignment, m.TargetAssignment, m.MemberType = assigned, assigned, 1
 			})}
 		}),
 		filled(func(g *kmsg.ConsumerGroupDescribeResponseGroup) {
-			g.Group, g.ErrorCode, g.ErrorMessage = missing, kerr.GroupIDNotFound.Code, ptr("Group "+missing+" not found.")
+			g.Group, g.ErrorCode, g.ErrorMessage = missing, kerr.GroupIDNotFound.Code, new("Group "+missing+" not found.")
 			g.AuthorizedOperations = math.MinInt32
 		}),
 	}}

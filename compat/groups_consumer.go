@@ -34,7 +34,7 @@ func firstHeartbeat(t *T) {
 			"no list of partitions": {func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.Topics = nil }, kerr.InvalidRequest},
 			"no rebalance timeout":  {func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.RebalanceTimeoutMillis = -1 }, kerr.InvalidRequest},
 			"no subscription":       {func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.SubscribedTopicNames = nil }, kerr.InvalidRequest},
-			"an unknown assignor":   {func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.ServerAssignor = ptr("nope") }, kerr.UnsupportedAssignor},
+			"an unknown assignor":   {func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.ServerAssignor = new("nope") }, kerr.UnsupportedAssignor},
 		} {
 			req := sound(v)
 			tc.spoil(req)

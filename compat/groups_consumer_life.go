@@ -109,7 +109,7 @@ func consumerLeave(t *T) {
 func consumerStatic(t *T) {
 	topic, group := t.Topic(2), t.Group()
 	a, b := t.consumerMember(group, "a", topic), t.consumerMember(group, "b", topic)
-	a.instance = ptr("instance-a")
+	a.instance = new("instance-a")
 	settleAll(t, []*consumerMember{a}, 2)
 	settleAll(t, []*consumerMember{a, b}, 1, 1)
 	epoch, had := a.epoch, plain(a.has)
@@ -117,7 +117,7 @@ func consumerStatic(t *T) {
 	second := t.consumerMember(group, "second", topic)
 	second.instance = a.instance
 	second.refused("another with the instance id", kerr.UnreleasedInstanceID, nil)
-	a.refused("the member under another instance id", kerr.UnknownMemberID, func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.InstanceID = ptr("instance-b") })
+	a.refused("the member under another instance id", kerr.UnknownMemberID, func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.InstanceID = new("instance-b") })
 
 	a.leave(-2)
 	settleAll(t, []*consumerMember{b}, 1) // Nothing was given to it.
@@ -211,13 +211,13 @@ func consumerPattern(t *T) {
 	}
 	m := t.consumerMember(group, "a")
 	m.topics = []string{}
-	m.regex = ptr(prefix + "-(one")
+	m.regex = new(prefix + "-(one")
 	m.refused("no pattern", kerr.InvalidRegularExpression, nil)
-	m.regex = ptr(prefix + "-(one|two)")
+	m.regex = new(prefix + "-(one|two)")
 	settleAll(t, []*consumerMember{m}, 2)
 	g := t.describeConsumers(group)
 	equal(t, "the pattern", *one(t, "members", g.Members).SubscribedTopicRegex, *m.regex)
-	m.regex = ptr("")
+	m.regex = new("")
 	m.topics = []string{prefix + "-not"}
 	settleAll(t, []*consumerMember{m}, 1)
 	equal(t, "what it has", m.has[0].TopicID, t.topicID(prefix+"-not"))

@@ -62,6 +62,7 @@ func (t *T) member(group string, protocols ...string) *member {
 	}
 }
 
+// joinRequest is a JoinGroup of the member as it is.
 func (m *member) joinRequest() *kmsg.JoinGroupRequest {
 	req := kmsg.NewPtrJoinGroupRequest()
 	req.Group, req.MemberID, req.InstanceID, req.ProtocolType = m.group, m.id, m.instance, m.kind
@@ -106,8 +107,10 @@ func (m *member) joined(p Pending) *kmsg.JoinGroupResponse {
 	return resp
 }
 
+// join joins and waits for the generation.
 func (m *member) join() *kmsg.JoinGroupResponse { return m.joined(m.sendJoin()) }
 
+// syncRequest is a SyncGroup of the member with what a leader assigns, nil for others.
 func (m *member) syncRequest(assign map[string]string) *kmsg.SyncGroupRequest {
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Group, req.Generation, req.MemberID, req.InstanceID = m.group, m.generation, m.id, m.instance
@@ -120,16 +123,19 @@ func (m *member) syncRequest(assign map[string]string) *kmsg.SyncGroupRequest {
 	return req
 }
 
+// sync sends a SyncGroup and waits for the assignment.
 func (m *member) sync(assign map[string]string) *kmsg.SyncGroupResponse {
 	return askOn[*kmsg.SyncGroupResponse](m.t, m.c, m.t.newest(kmsg.SyncGroup, 4), m.syncRequest(assign))
 }
 
+// heartbeat sends a Heartbeat of a version and returns its code.
 func (m *member) heartbeat(version int16) int16 {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.Generation, req.MemberID, req.InstanceID = m.group, m.generation, m.id, m.instance
 	return askOn[*kmsg.HeartbeatResponse](m.t, m.c, version, req).ErrorCode
 }
 
+// beat is a heartbeat of the newest version.
 func (m *member) beat() int16 { return m.heartbeat(m.t.newest(kmsg.Heartbeat, 3)) }
 
 // leave leaves the group; the code is the member's.
@@ -201,6 +207,7 @@ func (t *T) describe(version int16, group string) kmsg.DescribeGroupsResponseGro
 	return g
 }
 
+// state is the state of a group.
 func (t *T) state(group string) string {
 	return t.describe(t.newest(kmsg.DescribeGroups, 5), group).State
 }
@@ -212,6 +219,7 @@ type committing struct {
 	metadata  *string
 }
 
+// commitRequest is an OffsetCommit as nobody's member.
 func (t *T) commitRequest(version int16, group, topic string, commits ...committing) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation, req.RetentionTimeMillis = group, -1, -1
@@ -234,6 +242,7 @@ func (t *T) commit(version int16, group, topic string, commits ...committing) []
 	return t.commitCodes(version, t.commitRequest(version, group, topic, commits...))
 }
 
+// commitCodes sends an OffsetCommit and returns the codes by partition, in order.
 func (t *T) commitCodes(version int16, req *kmsg.OffsetCommitRequest) []int16 {
 	var codes []int16
 	for _, rt := range ask[*kmsg.OffsetCommitResponse](t, version, req).Topics {
@@ -257,6 +266,7 @@ func (t *T) committed(version int16, group, topic string, partition int32) kmsg.
 	return one(t, "partitions", t.committedBy(version, req))
 }
 
+// offsetFetchRequest is an OffsetFetch of one group and topic in any version.
 func (t *T) offsetFetchRequest(version int16, group, topic string, partitions ...int32) *kmsg.OffsetFetchRequest {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	if version < 8 {

@@ -198,7 +198,7 @@ func joinProtocolInResponse(t *T) {
 func joinStatic(t *T) {
 	group := t.Group()
 	old := t.member(group)
-	old.instance = ptr("instance-a")
+	old.instance = new("instance-a")
 	old.join()
 	if !strings.HasPrefix(old.id, "instance-a-") {
 		t.Fatalf("member id %q, want the instance id and a unique part", old.id)
@@ -222,7 +222,7 @@ func joinStaticQuietly(t *T) {
 	group := t.Group()
 	leader := t.member(group).settle()
 	follower := t.member(group).leaveAtEnd()
-	follower.instance = ptr("instance-b")
+	follower.instance = new("instance-b")
 	p := follower.sendJoin()
 	t.until("the rebalance", func() bool { return leader.beat() == kerr.RebalanceInProgress.Code })
 	leader.join()
@@ -242,7 +242,7 @@ func joinStaticQuietly(t *T) {
 func joinStaticLeader(t *T) {
 	group := t.Group()
 	m := t.member(group).leaveAtEnd()
-	m.instance = ptr("instance-c")
+	m.instance = new("instance-c")
 	m.join()
 	t.ok("sync", m.sync(map[string]string{m.id: "1"}).ErrorCode)
 	old := m.id
@@ -265,13 +265,13 @@ func joinStaticLeader(t *T) {
 func joinStaticMismatch(t *T) {
 	group := t.Group()
 	m := t.member(group).leaveAtEnd()
-	m.instance = ptr("instance-d")
+	m.instance = new("instance-d")
 	m.join()
 	t.ok("sync", m.sync(map[string]string{m.id: "1"}).ErrorCode)
 	other := t.member(group)
 	other.instance, other.id = m.instance, "nobody"
 	t.each(kmsg.JoinGroup, 5, 9, func(v int16) { t.code("join", other.tryJoin(v).ErrorCode, kerr.FencedInstanceID) })
-	other.instance = ptr("instance-e")
+	other.instance = new("instance-e")
 	t.each(kmsg.JoinGroup, 5, 9, func(v int16) { t.code("join", other.tryJoin(v).ErrorCode, kerr.UnknownMemberID) })
 }
 

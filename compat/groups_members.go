@@ -96,10 +96,10 @@ func syncProtocol(t *T) {
 	m := t.stable(t.Group())
 	t.each(kmsg.SyncGroup, 5, 5, func(v int16) {
 		req := m.syncRequest(nil)
-		req.Protocol = ptr("sticky")
+		req.Protocol = new("sticky")
 		t.code("other protocol", askOn[*kmsg.SyncGroupResponse](t, m.c, v, req).ErrorCode, kerr.InconsistentGroupProtocol)
 		req = m.syncRequest(nil)
-		req.ProtocolType = ptr("connect")
+		req.ProtocolType = new("connect")
 		t.code("other type", askOn[*kmsg.SyncGroupResponse](t, m.c, v, req).ErrorCode, kerr.InconsistentGroupProtocol)
 		req = m.syncRequest(nil)
 		req.ProtocolType, req.Protocol = nil, nil
@@ -122,7 +122,7 @@ func heartbeatErrors(t *T) {
 		t.code("wrong generation", other.heartbeat(v), kerr.IllegalGeneration)
 		if v >= 3 {
 			other = *m
-			other.instance = ptr("no-such-instance")
+			other.instance = new("no-such-instance")
 			t.code("unknown instance", other.heartbeat(v), kerr.UnknownMemberID)
 		}
 	})
@@ -158,7 +158,7 @@ func leaveVersions(t *T) {
 		req.Group = m.group
 		for _, id := range []string{"nobody", m.id} {
 			lm := kmsg.NewLeaveGroupRequestMember()
-			lm.MemberID, lm.Reason = id, ptr("tired")
+			lm.MemberID, lm.Reason = id, new("tired")
 			req.Members = append(req.Members, lm)
 		}
 		resp := ask[*kmsg.LeaveGroupResponse](t, v, req)
@@ -174,7 +174,7 @@ func leaveVersions(t *T) {
 func leaveByInstance(t *T) {
 	t.each(kmsg.LeaveGroup, 3, 5, func(v int16) {
 		m := t.member(t.Group())
-		m.instance = ptr("instance-f")
+		m.instance = new("instance-f")
 		m.join()
 		req := kmsg.NewPtrLeaveGroupRequest()
 		req.Group = m.group

@@ -33,7 +33,7 @@ func commitVersions(t *T) {
 	offset := int64(100)
 	t.each(kmsg.OffsetCommit, 0, 10, func(v int16) {
 		offset++
-		t.ok("commit", one(t, "partitions", t.commit(v, group, topic, committing{offset: offset, metadata: ptr(strconv.FormatInt(offset, 10))})))
+		t.ok("commit", one(t, "partitions", t.commit(v, group, topic, committing{offset: offset, metadata: new(strconv.FormatInt(offset, 10))})))
 		got := t.committed(t.newest(kmsg.OffsetFetch, 7), group, topic, 0)
 		equal(t, "offset", got.Offset, offset)
 	})
@@ -52,7 +52,7 @@ func commitMetadata(t *T) {
 	group, topic := t.Group(), t.Topic(3)
 	version := t.newest(kmsg.OffsetCommit, 8)
 	t.commit(version, group, topic,
-		committing{0, 1, ptr("x")}, committing{1, 1, nil}, committing{2, 1, ptr("")})
+		committing{0, 1, new("x")}, committing{1, 1, nil}, committing{2, 1, new("")})
 	t.each(kmsg.OffsetFetch, 1, 10, func(v int16) {
 		for p, want := range []string{"x", "", ""} {
 			t.text("metadata", t.committed(v, group, topic, int32(p)).Metadata, want)
@@ -73,7 +73,7 @@ func commitTooLarge(t *T) {
 	group, topic := t.Group(), t.Topic(2)
 	t.each(kmsg.OffsetCommit, 0, 10, func(v int16) {
 		codes := t.commit(v, group, topic,
-			committing{0, 7, ptr(strings.Repeat("x", 4097))}, committing{1, 8, ptr(strings.Repeat("y", 4096))})
+			committing{0, 7, new(strings.Repeat("x", 4097))}, committing{1, 8, new(strings.Repeat("y", 4096))})
 		equal(t, "partitions", len(codes), 2)
 		t.code("4097 bytes", codes[0], kerr.OffsetMetadataTooLarge)
 		t.ok("4096 bytes", codes[1])

@@ -21,6 +21,8 @@ func (t *T) OldTopic(settings ...string) string {
 	return t.Topic(1, append(settings, "retention.ms=-1")...)
 }
 
+// create makes a topic of a name, waits until its partitions are served, and deletes it
+// at the end.
 func (t *T) create(name string, partitions int32, settings ...string) {
 	req := createTopic(name, partitions, settings...)
 	resp := ask[*kmsg.CreateTopicsResponse](t, t.newest(kmsg.CreateTopics, 5), req)
@@ -29,6 +31,7 @@ func (t *T) create(name string, partitions int32, settings ...string) {
 	t.served(name, partitions)
 }
 
+// createTopic is a CreateTopics of one topic with settings ("retention.ms=1000").
 func createTopic(name string, partitions int32, settings ...string) *kmsg.CreateTopicsRequest {
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, partitions, 1
@@ -43,10 +46,12 @@ func createTopic(name string, partitions int32, settings ...string) *kmsg.Create
 	return req
 }
 
+// deleteAtEnd has a topic deleted at the end, if it is there then.
 func (t *T) deleteAtEnd(name string) {
 	t.cleanup(func() { t.delete(name) })
 }
 
+// delete deletes a topic and returns the code.
 func (t *T) delete(name string) int16 {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.TopicNames = []string{name}
@@ -113,6 +118,7 @@ type portion struct {
 	records   []byte
 }
 
+// produceRequest is a Produce of records to partitions of one topic.
 func (t *T) produceRequest(version int16, acks int16, topic string, portions ...portion) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks, req.TimeoutMillis = acks, 5000
@@ -163,6 +169,7 @@ func (t *T) fetchRequest(version int16, topic string, parts ...fetching) *kmsg.F
 	return req
 }
 
+// fetchTopic is one topic of a fetch.
 func (t *T) fetchTopic(version int16, topic string, parts ...fetching) kmsg.FetchRequestTopic {
 	rt := kmsg.NewFetchRequestTopic()
 	rt.Topic = topic
@@ -212,21 +219,26 @@ func (t *T) endOffset(topic string) int64 { return t.offsetOf(topic, -1).Offset 
 // start is the log start of partition 0.
 func (t *T) startOffset(topic string) int64 { return t.offsetOf(topic, -2).Offset }
 
+// offsetOf looks up the offset of a time, or of a special timestamp, in partition 0.
 func (t *T) offsetOf(topic string, at int64) kmsg.ListOffsetsResponseTopicPartition {
 	p := t.listOffset(t.newest(kmsg.ListOffsets, 8), topic, at)
 	t.ok("ListOffsets", p.ErrorCode)
 	return p
 }
 
+// listOffset is offsetOf of a version, whatever comes.
 func (t *T) listOffset(version int16, topic string, at int64) kmsg.ListOffsetsResponseTopicPartition {
 	return t.listOffsetOf(version, topic, 0, at, -1)
 }
 
+// listOffsetOf is listOffset of any partition, by who knows of a leader epoch; -1 is
+// none.
 func (t *T) listOffsetOf(version int16, topic string, partition int32, at int64, epoch int32) kmsg.ListOffsetsResponseTopicPartition {
 	resp := ask[*kmsg.ListOffsetsResponse](t, version, listOffsetsRequest(topic, partition, at, epoch))
 	return one(t, "partitions", one(t, "topics", resp.Topics).Partitions)
 }
 
+// listOffsetsRequest is a ListOffsets of one partition.
 func listOffsetsRequest(topic string, partition int32, at int64, epoch int32) *kmsg.ListOffsetsRequest {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID = -1
@@ -258,6 +270,7 @@ func (t *T) deleteRecords(topic string, offset int64) kmsg.DeleteRecordsResponse
 	return t.deleteRecordsAt(t.newest(kmsg.DeleteRecords, 2), topic, 0, offset)
 }
 
+// deleteRecordsAt moves the log start of a partition.
 func (t *T) deleteRecordsAt(version int16, topic string, partition int32, offset int64) kmsg.DeleteRecordsResponseTopicPartition {
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	req.TimeoutMillis = 5000

@@ -147,7 +147,7 @@ func TestStaticMemberSurvivesRestart(t *testing.T) {
 		for name, end := range l.ends() {
 			l.Part(name)
 			m := l.member(l.Group())
-			m.instance = ptr("instance-" + name)
+			m.instance = new("instance-" + name)
 			m.join()
 			l.ok("sync", m.sync(map[string]string{m.id: "x"}).ErrorCode)
 			l.restart(end)

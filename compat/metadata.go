@@ -29,6 +29,7 @@ func (t *T) metadataOf(version int16, name string) kmsg.MetadataResponseTopic {
 	return one(t, "topics", ask[*kmsg.MetadataResponse](t, version, metadataRequest(name)).Topics)
 }
 
+// metadataRequest is a Metadata request of these topics, of none if none is named.
 func metadataRequest(names ...string) *kmsg.MetadataRequest {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{}
@@ -48,6 +49,7 @@ func metadataNoTopics(t *T) {
 	})
 }
 
+// checkBrokers fails unless Metadata tells this broker, a controller and the cluster id.
 func (t *T) checkBrokers(v int16, resp *kmsg.MetadataResponse) {
 	if len(resp.Brokers) == 0 {
 		t.Fatalf("no broker is told")
@@ -137,7 +139,7 @@ func metadataInvalid(t *T) {
 }
 
 func metadataAutoCreate(t *T) {
-	if t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), "auto.create.topics.enable") != "true" {
+	if t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), "auto.create.topics.enable") != "true" {
 		t.NotApplicable("auto.create.topics.enable is not true")
 	}
 	t.each(kmsg.Metadata, 0, 13, func(v int16) {
@@ -156,8 +158,6 @@ func metadataAutoCreate(t *T) {
 		t.until("the topic", func() bool { return t.exists(name) })
 	})
 }
-
-func nodeName(t *T) string { return itoa(t.Node()) }
 
 func metadataIDs(t *T) {
 	topic := t.Topic(1)

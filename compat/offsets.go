@@ -205,6 +205,7 @@ func listEpoch(t *T) {
 	})
 }
 
+// epochEnd asks where a leader epoch ends, as who knows of a current one; -1 is none.
 func (t *T) epochEnd(version int16, topic string, partition, current, epoch int32) kmsg.OffsetForLeaderEpochResponseTopicPartition {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1

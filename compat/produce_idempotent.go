@@ -21,6 +21,7 @@ var idempotenceScenarios = []Scenario{
 	{ID: "produce.idempotent.different-batch", Says: "A last sequence sent again with another count is not a duplicate.", Run: duplicateOfOtherSize},
 }
 
+// produceNumbered produces n records of an idempotent producer to partition 0.
 func (t *T) produceNumbered(topic string, id int64, epoch int16, sequence int32, n int) kmsg.ProduceResponseTopicPartition {
 	return t.produce(t.newest(kmsg.Produce, 9), topic, numbered(id, epoch, sequence, n).bytes())
 }
@@ -115,7 +116,7 @@ func initProducerID(t *T) {
 	})
 	t.each(kmsg.InitProducerID, 0, 5, func(v int16) {
 		req := kmsg.NewPtrInitProducerIDRequest()
-		req.TransactionalID, req.TransactionTimeoutMillis = ptr(""), 60000
+		req.TransactionalID, req.TransactionTimeoutMillis = new(""), 60000
 		resp := ask[*kmsg.InitProducerIDResponse](t, v, req)
 		t.code("empty transactional id", resp.ErrorCode, kerr.InvalidRequest)
 	})

@@ -115,7 +115,7 @@ func malformedRecords(t *T) {
 		}(),
 		"too few records": func() []byte {
 			b := plainBatch("a", "b")
-			b.count, b.lastDelta = ptr(int32(3)), ptr(int32(2))
+			b.count, b.lastDelta = new(int32(3)), new(int32(2))
 			return b.bytes()
 		}(),
 	} {
@@ -143,7 +143,7 @@ func malformedCompressed(t *T) {
 func malformedMagic(t *T) {
 	topic := t.Topic(1)
 	b := plainBatch("a")
-	b.magic = ptr(int8(3))
+	b.magic = new(int8(3))
 	t.append(topic, plainBatch("before"))
 	t.refused("magic 3", topic, b.bytes(), kerr.InvalidRecord, kerr.CorruptMessage)
 }
@@ -161,7 +161,7 @@ func malformedMaxTimestamp(t *T) {
 	topic := t.OldTopic()
 	for _, codec := range []int16{codecNone, codecLz4} {
 		b := times(codec, 1000, 5000, 3000)
-		b.maxTime = ptr(int64(9999))
+		b.maxTime = new(int64(9999))
 		at := t.append(topic, b)
 		got := one(t, "batches", t.batches(t.fetch(t.newest(kmsg.Fetch, 11), topic, at).RecordBatches))
 		equal(t, "max timestamp", got.maxTime, 5000)
@@ -201,7 +201,7 @@ func cutProduce(t *T) {
 		if !t.has(kmsg.Produce, v) {
 			continue
 		}
-		for _, id := range []*string{nil, ptr("id")} {
+		for _, id := range []*string{nil, new("id")} {
 			req := t.produceRequest(v, -1, topic, portion{0, plainBatch("a").bytes()})
 			req.TransactionID = id
 			req.SetVersion(v)

@@ -21,7 +21,7 @@ var produceRefusals = []Scenario{
 	{ID: "produce.refuse.magic1", Says: "Message format 1 is refused.", Refs: []string{"KIP-724", "case P19"}, Since: "4.0", Run: refusing(messageSet1, kerr.InvalidRecord)},
 	{ID: "produce.refuse.empty-batch", Says: "A batch without records is refused.", Run: refusing(func() []byte { return batch{}.bytes() }, kerr.InvalidRecord)},
 	{ID: "produce.refuse.base-offset", Says: "A client's batch begins at offset 0.", Run: refusing(func() []byte { b := plainBatch("a"); b.base = 5; return b.bytes() }, kerr.InvalidRecord)},
-	{ID: "produce.refuse.count", Says: "A batch's count must be its last offset delta and one.", Run: refusing(func() []byte { b := plainBatch("a", "b"); b.count = ptr(int32(3)); return b.bytes() }, kerr.InvalidRecord)},
+	{ID: "produce.refuse.count", Says: "A batch's count must be its last offset delta and one.", Run: refusing(func() []byte { b := plainBatch("a", "b"); b.count = new(int32(3)); return b.bytes() }, kerr.InvalidRecord)},
 	{ID: "produce.refuse.deltas", Says: "Offset deltas of compressed records that are not 0, 1, 2 and so on are refused; plain ones are not looked at.", Run: refuseDeltas},
 	{ID: "produce.refuse.control-batch", Says: "Clients cannot write control batches.", Refs: []string{"franz-go kfake@60b88eaa", "case P11"}, Run: refusing(controlBatch, kerr.InvalidRecord)},
 	{ID: "produce.refuse.negative-sequence", Says: "A producer id needs a sequence.", Run: refusing(func() []byte { return numbered(1, 0, -1, 1).bytes() }, kerr.InvalidRecord)},
@@ -58,7 +58,7 @@ func twoBatches() []byte {
 
 func wrongCRC() []byte {
 	b := plainBatch("a")
-	b.crc = ptr(uint32(1))
+	b.crc = new(uint32(1))
 	return b.bytes()
 }
 
@@ -68,7 +68,7 @@ func wrongCRC() []byte {
 func refuseDeltas(t *T) {
 	topic := t.Topic(1)
 	b := plainBatch("a", "b", "c")
-	b.records[1].delta = ptr(int32(2))
+	b.records[1].delta = new(int32(2))
 	version := t.newest(kmsg.Produce, 9)
 	t.ok("not compressed", t.produce(version, topic, b.bytes()).ErrorCode)
 	end := t.endOffset(topic)
@@ -105,7 +105,7 @@ func refuseLogAppendTimeBit(t *T) {
 		t.code("LogAppendTime", t.produce(v, appended, b.bytes()).ErrorCode, kerr.InvalidTimestamp)
 	})
 	b.records[0].at = -1
-	b.maxTime = ptr(int64(-1))
+	b.maxTime = new(int64(-1))
 	t.code("CreateTime, no timestamp", t.produce(t.newest(kmsg.Produce, 9), create, b.bytes()).ErrorCode, kerr.InvalidTimestamp)
 }
 

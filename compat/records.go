@@ -40,6 +40,7 @@ const (
 // ieee is the checksum of message formats 0 and 1.
 func ieee(b []byte) uint32 { return crc32.ChecksumIEEE(b) }
 
+// castagnoli is the table of the checksum of record batches.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // record is one record of a batch to send.
@@ -51,6 +52,7 @@ type record struct {
 	delta   *int32 // Offset delta, when it is not the record's place.
 }
 
+// header is a header of a record.
 type header struct {
 	key   string
 	value []byte
@@ -104,8 +106,7 @@ func times(codec int16, at ...int64) batch {
 	return b
 }
 
-func ptr[V any](v V) *V { return &v }
-
+// or is what a pointer points to, and v if it is nil.
 func or[V any](p *V, v V) V {
 	if p != nil {
 		return *p

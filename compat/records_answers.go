@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -61,6 +62,7 @@ func (t *T) producedAnswer(topics map[string][]kmsg.ProduceResponseTopicPartitio
 	return producedInOrder(resp)
 }
 
+// producedInOrder puts the topics and partitions of an answer in order.
 func producedInOrder(resp *kmsg.ProduceResponse) *kmsg.ProduceResponse {
 	slices.SortFunc(resp.Topics, func(a, b kmsg.ProduceResponseTopic) int { return cmp.Compare(len(a.Partitions), len(b.Partitions)) })
 	for _, rt := range resp.Topics {
@@ -91,6 +93,7 @@ func anyText(got, want *string) *string {
 	return want
 }
 
+// written is the answer of a partition that was written to.
 func written(n int32, base, start int64) kmsg.ProduceResponseTopicPartition {
 	return filled(func(p *kmsg.ProduceResponseTopicPartition) {
 		p.Partition, p.BaseOffset, p.LogAppendTime, p.LogStartOffset = n, base, -1, start
@@ -164,14 +167,14 @@ func produceRefusedAnswers(t *T) {
 		try("the next", topic, numbered(id, epoch+1, 3, 1), written(0, 3, 2))
 		keyless := batch{records: []record{{key: []byte("k"), value: []byte("v")}, {value: []byte("v")}, {value: []byte("w")}}}
 		at := refused(kerr.InvalidRecord, 0)
-		at.ErrorMessage = ptr("why")
+		at.ErrorMessage = new("why")
 		for _, i := range []int32{1, 2} {
 			at.ErrorRecords = append(at.ErrorRecords, filled(func(e *kmsg.ProduceResponseTopicPartitionErrorRecord) {
-				e.RelativeOffset, e.ErrorMessage = i, ptr("why")
+				e.RelativeOffset, e.ErrorMessage = i, new("why")
 			}))
 		}
 		try("records without keys", compacted, keyless, at)
-		try("a batch with a wrong checksum", compacted, batch{records: plainBatch("a").records, crc: ptr(uint32(1))}, notWritten(0, kerr.CorruptMessage))
+		try("a batch with a wrong checksum", compacted, batch{records: plainBatch("a").records, crc: new(uint32(1))}, notWritten(0, kerr.CorruptMessage))
 	})
 }
 
@@ -282,7 +285,7 @@ func produceTransactionRefused(t *T) {
 		fenced := kerr.InvalidProducerEpoch
 		mapping := func(n int32) kmsg.ProduceResponseTopicPartition {
 			p := notWritten(n, kerr.InvalidProducerIDMapping)
-			p.ErrorMessage = ptr("why")
+			p.ErrorMessage = new("why")
 			return p
 		}
 		try("two producers", p.batch(0, 1), q.batch(1, 1), mapping(0), mapping(1))
@@ -307,7 +310,7 @@ func produceNotAdded(t *T) {
 		not := notWritten(1, kerr.TransactionAbortable)
 		if v < 11 {
 			not = notWritten(1, kerr.InvalidTxnState)
-			not.ErrorMessage = ptr("why")
+			not.ErrorMessage = new("why")
 		}
 		t.wholeProduced("Produce", t.calmProduce(v, req), t.producedAnswer(map[string][]kmsg.ProduceResponseTopicPartition{topic: {written(0, 0, 0), not}}, ""))
 		p.end(false, topic)
@@ -375,7 +378,7 @@ func fetchAnswers(t *T) {
 			if v >= 13 {
 				want.Topics[2].Partitions[0] = partition(1, kerr.UnknownTopicID, -1, -1, []byte{})
 			}
-			whole(t, "isolation level "+itoa(int32(isolation)), got, fetchedInOrder(want))
+			whole(t, "isolation level "+strconv.Itoa(int(isolation)), got, fetchedInOrder(want))
 		}
 	})
 }

@@ -153,7 +153,7 @@ func restartTransaction(p *transactor) {
 func restartOffsets(t *T) {
 	group, topic := t.Group(), t.Topic(3)
 	version := t.newest(kmsg.OffsetCommit, 8)
-	for partition, metadata := range []*string{ptr("what it means"), ptr(""), ptr("gone")} {
+	for partition, metadata := range []*string{new("what it means"), new(""), new("gone")} {
 		t.ok("commit", one(t, "partitions", t.commit(version, group, topic, committing{int32(partition), int64(10 + partition), metadata})))
 	}
 	top, part := t.offsetDelete(group, topic, 2)
@@ -174,7 +174,7 @@ func restartGroup(t *T) {
 	group := t.Group()
 	leader, follower := t.settledPair(group)
 	alone := t.member(t.Group())
-	alone.instance = ptr("instance")
+	alone.instance = new("instance")
 	alone.settle()
 	t.Restart()
 	for _, m := range []*member{leader, follower, alone} {

@@ -129,7 +129,7 @@ func TestSettingsAreTakenBack(t *testing.T) {
 				mb := brokertest.Start(t)
 				var left string
 				s.ID, s.Alone = "a.sets", true
-				after := Scenario{ID: "b.reads", Alone: true, Run: func(t *T) { left = t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) }}
+				after := Scenario{ID: "b.reads", Alone: true, Run: func(t *T) { left = t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), key) }}
 				report, err := Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.Run(t.Context(), []Scenario{s, after})
 				if err != nil {
 					t.Fatal(err)

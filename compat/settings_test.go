@@ -123,8 +123,8 @@ func TestDefaultsOfNewTopics(t *testing.T) {
 func TestOffsetMetadataLimit(t *testing.T) {
 	with(t, func(t *T) {
 		group, topic := t.Group(), t.Topic(1)
-		t.ok("ten", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, ptr("0123456789")})))
-		t.code("eleven", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, ptr("01234567890")})), kerr.OffsetMetadataTooLarge)
+		t.ok("ten", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, new("0123456789")})))
+		t.code("eleven", one(t, "partitions", t.commit(8, group, topic, committing{0, 1, new("01234567890")})), kerr.OffsetMetadataTooLarge)
 	}, "offset.metadata.max.bytes=10")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +56,9 @@ func (t *T) Part(name string) { t.part = name }
 
 // Node is the broker's id.
 func (t *T) Node() int32 { return t.target.node }
+
+// nodeName is the broker's id as its settings are asked for.
+func (t *T) nodeName() string { return strconv.Itoa(int(t.Node())) }
 
 // Addr is the broker's address, for clients that dial themselves, by DialContext.
 func (t *T) Addr() string { return t.target.addr }
@@ -258,6 +262,7 @@ func (t *T) pause(d time.Duration) {
 	}
 }
 
+// codeName is an error code as a person reads it: its name and the number.
 func codeName(code int16) string {
 	if code == 0 {
 		return "NONE"

@@ -3,6 +3,7 @@ package compat
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -43,7 +44,7 @@ func createAnswers(t *T) {
 			}
 		})
 		refused := filled(func(rt *kmsg.CreateTopicsResponseTopic) {
-			rt.Topic, rt.ErrorCode, rt.ErrorMessage = twice, kerr.InvalidPartitions.Code, ptr("Number of partitions was set to an invalid non-positive value.")
+			rt.Topic, rt.ErrorCode, rt.ErrorMessage = twice, kerr.InvalidPartitions.Code, new("Number of partitions was set to an invalid non-positive value.")
 			rt.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 		})
 		for _, rt := range []*kmsg.CreateTopicsResponseTopic{&made, &got.Topics[0]} {
@@ -94,7 +95,7 @@ func partitionsAnswers(t *T) {
 		want := kmsg.NewPtrCreatePartitionsResponse()
 		want.Topics = []kmsg.CreatePartitionsResponseTopic{
 			{Topic: name},
-			{Topic: same, ErrorCode: kerr.InvalidPartitions.Code, ErrorMessage: ptr("Topic already has 2 partition(s).")},
+			{Topic: same, ErrorCode: kerr.InvalidPartitions.Code, ErrorMessage: new("Topic already has 2 partition(s).")},
 			{Topic: missing, ErrorCode: kerr.UnknownTopicOrPartition.Code},
 		}
 		for _, r := range []*kmsg.CreatePartitionsResponse{got, want} {
@@ -232,10 +233,10 @@ func configResourceAnswers(t *T) {
 			return &kmsg.ListConfigResourcesResponse{ConfigResources: all}
 		}
 		whole(t, "topics", list(2), answer(of(kmsg.ConfigResourceTypeTopic, topic)))
-		whole(t, "brokers", list(4), answer(of(kmsg.ConfigResourceTypeBroker, nodeName(t))))
-		whole(t, "loggers and brokers", list(4, 8), answer(of(kmsg.ConfigResourceTypeBrokerLogger, nodeName(t)), of(kmsg.ConfigResourceTypeBroker, nodeName(t))))
+		whole(t, "brokers", list(4), answer(of(kmsg.ConfigResourceTypeBroker, t.nodeName())))
+		whole(t, "loggers and brokers", list(4, 8), answer(of(kmsg.ConfigResourceTypeBrokerLogger, t.nodeName()), of(kmsg.ConfigResourceTypeBroker, t.nodeName())))
 		for _, kind := range []int8{0, 1, 3, 7, 9, 15, 17, 31, 33} {
-			whole(t, "kind "+itoa(int32(kind)), list(2, kind), &kmsg.ListConfigResourcesResponse{ErrorCode: kerr.UnsupportedVersion.Code})
+			whole(t, "kind "+strconv.Itoa(int(kind)), list(2, kind), &kmsg.ListConfigResourcesResponse{ErrorCode: kerr.UnsupportedVersion.Code})
 		}
 	})
 	t.each(kmsg.ListConfigResources, 0, 0, func(v int16) {
@@ -262,13 +263,13 @@ func describeConfigAnswers(t *T) {
 				return kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{Name: name, Value: &value, Source: source}
 			}
 			own := filled(func(c *kmsg.DescribeConfigsResponseResourceConfig) {
-				c.Name, c.Value, c.Source, c.ConfigType = "retention.ms", ptr("12345"), kmsg.ConfigSourceDynamicTopicConfig, kmsg.ConfigTypeLong
+				c.Name, c.Value, c.Source, c.ConfigType = "retention.ms", new("12345"), kmsg.ConfigSourceDynamicTopicConfig, kmsg.ConfigTypeLong
 				c.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{
 					synonym("retention.ms", "12345", kmsg.ConfigSourceDynamicTopicConfig),
 				}
 			})
 			byDefault := filled(func(c *kmsg.DescribeConfigsResponseResourceConfig) {
-				c.Name, c.Value, c.IsDefault, c.Source, c.ConfigType = "delete.retention.ms", ptr("86400000"), true, kmsg.ConfigSourceDefaultConfig, kmsg.ConfigTypeLong
+				c.Name, c.Value, c.IsDefault, c.Source, c.ConfigType = "delete.retention.ms", new("86400000"), true, kmsg.ConfigSourceDefaultConfig, kmsg.ConfigTypeLong
 				c.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{synonym("log.cleaner.delete.retention.ms", "86400000", kmsg.ConfigSourceDefaultConfig)}
 			})
 			if !synonyms {
@@ -276,7 +277,7 @@ func describeConfigAnswers(t *T) {
 			}
 			whole(t, "DescribeConfigs", got, filledPtr(func(r *kmsg.DescribeConfigsResponse) {
 				r.Resources = []kmsg.DescribeConfigsResponseResource{filled(func(rr *kmsg.DescribeConfigsResponseResource) {
-					rr.ErrorMessage, rr.ResourceType, rr.ResourceName = ptr(""), kmsg.ConfigResourceTypeTopic, topic
+					rr.ErrorMessage, rr.ResourceType, rr.ResourceName = new(""), kmsg.ConfigResourceTypeTopic, topic
 					rr.Configs = []kmsg.DescribeConfigsResponseResourceConfig{own, byDefault}
 				})}
 			}))
@@ -310,12 +311,12 @@ func describeConfigRefusals(t *T) {
 		refused := func(e *kerr.Error, says string) kmsg.DescribeConfigsResponseResource {
 			return kmsg.DescribeConfigsResponseResource{ErrorCode: e.Code, ErrorMessage: &says}
 		}
-		other := itoa(t.Node() + 1)
+		other := strconv.Itoa(int(t.Node() + 1))
 		describe("some are not there", map[string]kmsg.DescribeConfigsResponseResource{
-			topic:     {ErrorMessage: ptr("")},
+			topic:     {ErrorMessage: new("")},
 			"missing": refused(kerr.UnknownTopicOrPartition, ""),
 			"a b":     refused(kerr.InvalidTopicException, "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
-			other:     refused(kerr.InvalidRequest, "Unexpected broker id, expected "+nodeName(t)+" or empty string, but received "+other),
+			other:     refused(kerr.InvalidRequest, "Unexpected broker id, expected "+t.nodeName()+" or empty string, but received "+other),
 			"many":    refused(kerr.InvalidRequest, "Broker id must be an integer, but it is: many"),
 		}, of(kmsg.ConfigResourceTypeTopic, topic), of(kmsg.ConfigResourceTypeTopic, "missing"), of(kmsg.ConfigResourceTypeTopic, "a b"),
 			of(kmsg.ConfigResourceTypeBroker, other), of(kmsg.ConfigResourceTypeBroker, "many"))
@@ -374,7 +375,7 @@ func describeConfigKinds(t *T) {
 	unset := plainSetting("interval.ms", "300000", kmsg.ConfigTypeInt)
 	interval := unset
 	unset.ConfigSynonyms = nil
-	interval.Value, interval.IsDefault, interval.Source = ptr("60000"), false, 7 // CLIENT_METRICS_CONFIG
+	interval.Value, interval.IsDefault, interval.Source = new("60000"), false, 7 // CLIENT_METRICS_CONFIG
 	interval.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{synonym(interval.Name, "60000", 7)}
 	readOnly := plainSetting("socket.listen.backlog.size", "50", kmsg.ConfigTypeInt)
 	readOnly.ReadOnly = true
@@ -389,8 +390,8 @@ func describeConfigKinds(t *T) {
 			e    *kerr.Error
 			says string
 		}{
-			{kind: kmsg.ConfigResourceTypeBroker, name: nodeName(t), want: readOnly},
-			{kind: kmsg.ConfigResourceTypeBroker, name: nodeName(t), want: plainSetting("log.cleaner.threads", "1", kmsg.ConfigTypeInt)},
+			{kind: kmsg.ConfigResourceTypeBroker, name: t.nodeName(), want: readOnly},
+			{kind: kmsg.ConfigResourceTypeBroker, name: t.nodeName(), want: plainSetting("log.cleaner.threads", "1", kmsg.ConfigTypeInt)},
 			{kind: kmsg.ConfigResourceTypeGroupConfig, name: group, want: own},
 			{kind: kmsg.ConfigResourceTypeGroupConfig, name: group, want: plainSetting("consumer.heartbeat.interval.ms", "5000", kmsg.ConfigTypeInt)},
 			{kind: kmsg.ConfigResourceTypeClientMetrics, name: "m", want: unset},
@@ -399,8 +400,8 @@ func describeConfigKinds(t *T) {
 			{kind: kmsg.ConfigResourceTypeClientMetrics, e: kerr.InvalidRequest, says: "Client metrics subscription name must not be empty"},
 			{kind: kmsg.ConfigResourceTypeBrokerLogger, e: kerr.InvalidRequest, says: "Broker id must not be empty"},
 			{
-				kind: kmsg.ConfigResourceTypeBrokerLogger, name: itoa(t.Node() + 1), e: kerr.InvalidRequest,
-				says: "Unexpected broker id, expected " + nodeName(t) + " but received " + itoa(t.Node()+1),
+				kind: kmsg.ConfigResourceTypeBrokerLogger, name: strconv.Itoa(int(t.Node() + 1)), e: kerr.InvalidRequest,
+				says: "Unexpected broker id, expected " + t.nodeName() + " but received " + strconv.Itoa(int(t.Node()+1)),
 			},
 		} {
 			req := kmsg.NewPtrDescribeConfigsRequest()
@@ -421,7 +422,7 @@ func describeConfigKinds(t *T) {
 }
 
 func alterConfigAnswers(t *T) {
-	topic, missing, other := t.Topic(1), t.name("missing"), itoa(t.Node()+1)
+	topic, missing, other := t.Topic(1), t.name("missing"), strconv.Itoa(int(t.Node()+1))
 	names := []string{topic, missing, other, "many"}
 	kind := func(name string) kmsg.ConfigResourceType {
 		if name == topic || name == missing {
@@ -435,16 +436,16 @@ func alterConfigAnswers(t *T) {
 	}
 	want := map[string]told{
 		topic:   {0, nil},
-		missing: {kerr.UnknownTopicOrPartition.Code, ptr("The topic '" + missing + "' does not exist.")},
-		other:   {kerr.InvalidRequest.Code, ptr("Unexpected broker id, expected " + nodeName(t) + ", but received " + other)},
-		"many":  {kerr.InvalidRequest.Code, ptr("Node id must be an integer, but it is: many")},
+		missing: {kerr.UnknownTopicOrPartition.Code, new("The topic '" + missing + "' does not exist.")},
+		other:   {kerr.InvalidRequest.Code, new("Unexpected broker id, expected " + t.nodeName() + ", but received " + other)},
+		"many":  {kerr.InvalidRequest.Code, new("Node id must be an integer, but it is: many")},
 	}
 	t.each(kmsg.AlterConfigs, 0, 2, func(v int16) {
 		req, resp := kmsg.NewPtrAlterConfigsRequest(), kmsg.NewPtrAlterConfigsResponse()
 		for _, name := range names {
 			req.Resources = append(req.Resources, kmsg.AlterConfigsRequestResource{
 				ResourceType: kind(name), ResourceName: name,
-				Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("777")}},
+				Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: new("777")}},
 			})
 			resp.Resources = append(resp.Resources, kmsg.AlterConfigsResponseResource{ResourceType: kind(name), ResourceName: name, ErrorCode: want[name].code, ErrorMessage: want[name].says})
 		}
@@ -462,7 +463,7 @@ func alterConfigAnswers(t *T) {
 		for _, name := range names {
 			req.Resources = append(req.Resources, kmsg.IncrementalAlterConfigsRequestResource{
 				ResourceType: kind(name), ResourceName: name,
-				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: ptr("888")}},
+				Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "retention.ms", Value: new("888")}},
 			})
 			resp.Resources = append(resp.Resources, kmsg.IncrementalAlterConfigsResponseResource{ResourceType: kind(name), ResourceName: name, ErrorCode: want[name].code, ErrorMessage: want[name].says})
 		}

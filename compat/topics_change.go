@@ -122,6 +122,8 @@ func deleteAndRecreate(t *T) {
 	equals(t, "records", values(t.read(name, 0)), []string{"new"})
 }
 
+// createPartitions asks for a number of partitions of a topic; change may alter the
+// request.
 func (t *T) createPartitions(version int16, topic string, count int32, change func(*kmsg.CreatePartitionsRequest)) kmsg.CreatePartitionsResponseTopic {
 	req := kmsg.NewPtrCreatePartitionsRequest()
 	req.TimeoutMillis = 5000

@@ -78,6 +78,7 @@ func (t *T) transactionalID() string {
 	return id
 }
 
+// initTransactions initializes a transactional id, once its coordinator serves it.
 func (t *T) initTransactions(version int16, txnID string, timeoutMs int32) *kmsg.InitProducerIDResponse {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.TransactionTimeoutMillis = &txnID, timeoutMs
@@ -90,6 +91,7 @@ func (t *T) initTransactions(version int16, txnID string, timeoutMs int32) *kmsg
 	return resp
 }
 
+// init initializes the transactional id, which begins anew.
 func (p *transactor) init() {
 	resp := p.t.initTransactions(p.t.newest(kmsg.InitProducerID, 4), p.txnID, 60000)
 	p.t.ok("InitProducerId", resp.ErrorCode)
@@ -117,6 +119,7 @@ func (p *transactor) enter(topic string, partitions ...int32) {
 	})
 }
 
+// enterRequest is an AddPartitionsToTxn of one topic.
 func (p *transactor) enterRequest(topic string, partitions ...int32) *kmsg.AddPartitionsToTxnRequest {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.txnID, p.id, p.epoch
@@ -242,7 +245,7 @@ func committedReaders(p *transactor) {
 
 func transactionTimeout(t *T) {
 	limit := int64(900000)
-	if s := t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), "transaction.max.timeout.ms"); s != "900000" {
+	if s := t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), "transaction.max.timeout.ms"); s != "900000" {
 		t.NotApplicable("transaction.max.timeout.ms is %s", s)
 	}
 	txnID := t.transactionalID()

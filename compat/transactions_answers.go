@@ -2,6 +2,7 @@ package compat
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -71,7 +72,7 @@ func initAnswers(t *T) {
 		}
 		plainID := initialize("no transactional id", nil, -1, -1, kmsg.InitProducerIDResponse{}).ProducerID
 		equal(t, "another producer has another id", initialize("again", nil, -1, -1, kmsg.InitProducerIDResponse{}).ProducerID != plainID, true)
-		initialize("an empty transactional id", ptr(""), -1, -1, refused(kerr.InvalidRequest.Code))
+		initialize("an empty transactional id", new(""), -1, -1, refused(kerr.InvalidRequest.Code))
 		txnID := t.transactionalID()
 		first := initialize("a new transactional id", &txnID, -1, -1, kmsg.InitProducerIDResponse{})
 		id := first.ProducerID
@@ -236,15 +237,15 @@ func verificationOff(t *T) {
 	set := func(c *Conn, op kmsg.IncrementalAlterConfigOp) {
 		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 		req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{
-			ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: nodeName(t),
-			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: key, Op: op, Value: ptr("false")}},
+			ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: t.nodeName(),
+			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: key, Op: op, Value: new("false")}},
 		}}
 		resp := askOn[*kmsg.IncrementalAlterConfigsResponse](t, c, 1, req)
 		t.ok("set "+key, one(t, "resources", resp.Resources).ErrorCode)
 	}
 	set(t.Conn(), 0)
 	t.cleanup(func() { set(t.Dial(), 1) })
-	t.until("the setting", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, nodeName(t), key) == "false" })
+	t.until("the setting", func() bool { return t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), key) == "false" })
 	t.each(kmsg.Produce, 3, 11, func(v int16) {
 		topic, p := t.Topic(1), t.older()
 		req := t.produceRequest(v, -1, topic, portion{0, p.batch(0, 1).bytes()})
@@ -321,7 +322,7 @@ func markersAnswers(t *T) {
 					for _, e := range entries {
 						rt := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
 						rt.Topic = e.topic
-						for _, n := range sortedKeys(e.codes) {
+						for _, n := range slices.Sorted(maps.Keys(e.codes)) {
 							rt.Partitions = append(rt.Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition{Partition: n, ErrorCode: e.codes[n]})
 						}
 						m.Topics = append(m.Topics, rt)
@@ -455,7 +456,7 @@ func (p *transactor) describedProducers(topic string) {
 	told.Topics = []kmsg.DescribeProducersResponseTopic{
 		rt,
 		{Topic: missing, Partitions: []kmsg.DescribeProducersResponseTopicPartition{refused(0, kerr.UnknownTopicOrPartition, &kerr.UnknownTopicOrPartition.Description)}},
-		{Topic: "a b", Partitions: []kmsg.DescribeProducersResponseTopicPartition{refused(0, kerr.InvalidTopicException, ptr("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"))}},
+		{Topic: "a b", Partitions: []kmsg.DescribeProducersResponseTopicPartition{refused(0, kerr.InvalidTopicException, new("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"))}},
 	}
 	whole(t, "DescribeProducers", found, told)
 }
@@ -483,9 +484,9 @@ func (p *transactor) listedTransactions() {
 		if v >= 2 {
 			list.TransactionalIDPattern = &p.txnID
 			whole(t, "those that match", ask[*kmsg.ListTransactionsResponse](t, v, list), wanted)
-			list.TransactionalIDPattern = ptr("no.*")
+			list.TransactionalIDPattern = new("no.*")
 			whole(t, "those that do not match", ask[*kmsg.ListTransactionsResponse](t, v, list), none)
-			list.TransactionalIDPattern = ptr("(")
+			list.TransactionalIDPattern = new("(")
 			none.ErrorCode = kerr.InvalidRegularExpression.Code
 			whole(t, "no pattern", ask[*kmsg.ListTransactionsResponse](t, v, list), none)
 		}

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -46,7 +47,7 @@ func (p *transactor) offsetsRequest(group, topic string, partitions ...int32) *k
 		rt.Partitions = append(rt.Partitions, filled(func(rp *kmsg.TxnOffsetCommitRequestTopicPartition) {
 			rp.Partition, rp.Offset, rp.LeaderEpoch = n, 10+int64(n), 0
 			if n > 0 {
-				rp.Metadata = ptr("of " + strconv.Itoa(int(n)))
+				rp.Metadata = new("of " + strconv.Itoa(int(n)))
 			}
 		}))
 	}
@@ -78,22 +79,13 @@ func offsetsAnswer(entries ...entry) *kmsg.TxnOffsetCommitResponse {
 	for _, e := range entries {
 		rt := kmsg.NewTxnOffsetCommitResponseTopic()
 		rt.Topic = e.topic
-		for _, p := range sortedKeys(e.codes) {
+		for _, p := range slices.Sorted(maps.Keys(e.codes)) {
 			rt.Partitions = append(rt.Partitions, kmsg.TxnOffsetCommitResponseTopicPartition{Partition: p, ErrorCode: e.codes[p]})
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
 	slices.SortFunc(resp.Topics, func(a, b kmsg.TxnOffsetCommitResponseTopic) int { return cmp.Compare(a.Topic, b.Topic) })
 	return resp
-}
-
-func sortedKeys(codes map[int32]int16) []int32 {
-	var all []int32
-	for p := range codes {
-		all = append(all, p)
-	}
-	slices.Sort(all)
-	return all
 }
 
 func commitOffsetsAnswers(t *T) {
