@@ -23,6 +23,7 @@ type cutter struct {
 // newCutter makes one that breaks nothing yet.
 func newCutter(t *T) *cutter { return &cutter{dial: t.DialContext, ctx: t.Context()} }
 
+// dialContext makes a connection that may be one of those to break.
 func (c *cutter) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := c.dial(ctx, network, addr)
 	if err != nil {
