@@ -48,7 +48,7 @@ func (s *session) poll(change func(*kmsg.FetchRequest), parts ...fetching) *kmsg
 	return resp
 }
 
-// begin opens a session.
+// session opens a session.
 func (t *T) session(version int16, topic string, parts ...fetching) (*session, *kmsg.FetchResponse) {
 	s := &session{t: t, topic: topic, version: version}
 	resp := s.poll(nil, parts...)

@@ -252,7 +252,7 @@ func (t *T) offsetDelete(group, topic string, partition int32) (top, part int16)
 	return 0, one(t, "partitions", one(t, "topics", resp.Topics).Partitions).ErrorCode
 }
 
-// subscribed makes a member that consumes topics, as consumers say it.
+// consumer makes a member that consumes topics, as consumers say it.
 func (t *T) consumer(group string, topics ...string) *member {
 	m := t.member(group)
 	m.kind = "consumer"

@@ -213,10 +213,10 @@ func (t *T) readPartition(topic string, partition int32, offset int64) []gotReco
 	return t.records(p.RecordBatches)
 }
 
-// end is the high watermark of partition 0.
+// endOffset is the high watermark of partition 0.
 func (t *T) endOffset(topic string) int64 { return t.offsetOf(topic, -1).Offset }
 
-// start is the log start of partition 0.
+// startOffset is the log start of partition 0.
 func (t *T) startOffset(topic string) int64 { return t.offsetOf(topic, -2).Offset }
 
 // offsetOf looks up the offset of a time, or of a special timestamp, in partition 0.
