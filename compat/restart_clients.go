@@ -79,8 +79,9 @@ func restartFranz(t *T) {
 	topic, group := t.Topic(1), t.Group()
 	producer := franz(t)
 	reader := franz(t, new(holding).opts(group, topic)...)
+	ctx := t.Context() // What undoes the scenario has another, while the writer may still write.
 	w := t.writer(topic, func(value string) error {
-		return producer.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(value)}).FirstErr()
+		return producer.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte(value)}).FirstErr()
 	})
 	w.goes(100)
 	before := franzReads(t, reader, 50)
