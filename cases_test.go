@@ -46,7 +46,7 @@ func heldCases(text string) (rows []heldCase) {
 func scenarioCases(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	cases := map[string][]string{}
-	for _, path := range glob(t, root, "compat/*.go") {
+	for _, path := range glob(t, root, "compat/scenarios/*/*.go") {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
@@ -158,7 +158,7 @@ func TestWrongCasesSeesRot(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "broker/x_test.go", "package broker\n\nfunc TestX(t *testing.T) {}\n")
 	write(t, root, "broker/testdata/x.script", "# P03: it is so.\n")
-	write(t, root, "compat/x.go", "\t{ID: \"x.y\", Says: \"So.\", Refs: []string{\"KIP-1\", \"case P05\"}, Run: x},\n")
+	write(t, root, "compat/scenarios/x/x.go", "\t{ID: \"x.y\", Says: \"So.\", Refs: []string{\"KIP-1\", \"case P05\"}, Run: x},\n")
 	var rest strings.Builder
 	for area, last := range caseAreas {
 		for n := 1; n <= last; n += 2 {

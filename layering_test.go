@@ -34,6 +34,8 @@ var rooms = map[string][]string{
 	"logstore":          {"protocol"},
 	"protocol":          {},
 	"compat":            {"broker/brokertest"},
+	"compat/scenario":   {},
+	"compat/scenarios":  {"compat/scenario"},
 	"integration":       {"broker/brokertest"},
 }
 
@@ -66,6 +68,11 @@ var walls = []struct {
 		[]string{"logstore/compact", "logstore/producer", "logstore/vfs", "logstore/internal"},
 		[]string{"logstore"},
 		"the parts of the log store do not know the whole",
+	},
+	{
+		[]string{"compat"},
+		[]string{"broker/brokertest"},
+		"scenarios are played against any broker: only tests start one of ours",
 	},
 }
 
@@ -480,7 +487,11 @@ func TestLayeringSeesPlantedViolation(t *testing.T) {
 		"the binary imports the library":      {"cmd/moldau/x.go", module + "/broker", ""},
 		"a name that only begins alike":       {"cmd/moldau/x.go", module + "/brokerage", "cmd/moldau may import"},
 		"an unknown top folder":               {"util/x.go", module + "/protocol", "in no room"},
-		"the suite imports a cluster":         {"compat/x.go", module + "/broker/brokertest", ""},
+		"the suite imports a cluster":         {"compat/x.go", module + "/broker/brokertest", "only tests start"},
+		"the suite's test starts a cluster":   {"compat/x_test.go", module + "/broker/brokertest", ""},
+		"scenarios import what they are":      {"compat/scenarios/groups/x.go", module + "/compat/scenario", ""},
+		"scenarios import who plays them":     {"compat/scenarios/groups/x.go", module + "/compat", "compat/scenarios may import"},
+		"a scenario's T knows the scenarios":  {"compat/scenario/x.go", module + "/compat/scenarios/groups", "compat/scenario may import"},
 		"the suite imports the broker":        {"compat/x.go", module + "/broker", "compat may import"},
 
 		"server reaches past api":           {"broker/internal/server/x.go", module + "/broker/internal/replica", "knows nothing below"},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/moldau-broker/moldau/compat/scenario"
 )
 
 //go:embed page.html.tmpl
@@ -83,11 +85,11 @@ type pageEnd struct {
 type pageAPI struct {
 	Key      int16
 	Name     string
-	Versions [][]Version
+	Versions [][]scenario.Version
 }
 
 // state is a version's class on the page.
-func state(v Version) string {
+func state(v scenario.Version) string {
 	switch {
 	case v.Unsound:
 		return "unsound"
@@ -98,7 +100,7 @@ func state(v Version) string {
 }
 
 // title is what the page says of a version on which a pointer rests.
-func title(v Version) string {
+func title(v scenario.Version) string {
 	return map[string]string{
 		"sound":   "advertised, answered, and exactly as the version says",
 		"unsound": "advertised and answered, but not as the version says",
@@ -200,7 +202,7 @@ func pageAPIs(reports []*Report) []pageAPI {
 		for _, api := range r.APIs {
 			i, found := slices.BinarySearchFunc(all, api.Key, func(a pageAPI, key int16) int { return int(a.Key) - int(key) })
 			if !found {
-				all = slices.Insert(all, i, pageAPI{Key: api.Key, Name: api.Name, Versions: make([][]Version, len(reports))})
+				all = slices.Insert(all, i, pageAPI{Key: api.Key, Name: api.Name, Versions: make([][]scenario.Version, len(reports))})
 			}
 			all[i].Versions[side] = api.Versions
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/moldau-broker/moldau/compat/scenario"
 )
 
 // hostile is what a broker might say to whoever reads the report.
@@ -98,7 +100,7 @@ func TestPage(t *testing.T) {
 func TestPageOfTwo(t *testing.T) {
 	here := &Report{Bootstrap: "one:9092", Results: []Result{{ID: "a.x", Area: "a", Outcome: Passed}, {ID: "b.y", Area: "b", Outcome: Failed, Why: "p: got 1, want 2"}}}
 	there := &Report{Bootstrap: "two:9092", Results: []Result{{ID: "a.x", Area: "a", Outcome: Passed}, {ID: "b.y", Area: "b", Outcome: Passed}, {ID: "b.z", Area: "b", Outcome: Deviates}}}
-	there.APIs = []API{{Key: 3, Name: "Metadata", Max: 1, Versions: []Version{{Version: 0, Answered: true}, {Version: 1, Answered: true, Unsound: true}}}}
+	there.APIs = []API{{Key: 3, Name: "Metadata", Max: 1, Versions: []scenario.Version{{Version: 0, Answered: true}, {Version: 1, Answered: true, Unsound: true}}}}
 	text, ids, elements := pageOf(t, here, there)
 	for _, want := range []string{
 		`<strong>1</strong> of 3 scenarios end differently`, `id="b.y" data-is="failed passed different" open`, `id="a.x" data-is="passed passed">`,
@@ -116,7 +118,7 @@ func TestPageOfTwo(t *testing.T) {
 // TestPageOfAHostileBroker: what a broker says is text, wherever it stands.
 func TestPageOfAHostileBroker(t *testing.T) {
 	r := &Report{
-		Bootstrap: hostile, APIs: []API{{Name: hostile, Versions: []Version{{}}}},
+		Bootstrap: hostile, APIs: []API{{Name: hostile, Versions: []scenario.Version{{}}}},
 		Results: []Result{{
 			ID: "a.b" + hostile, Area: "a" + hostile, Says: hostile, Refs: []string{hostile}, Since: hostile, Outcome: Failed,
 			Why: "x: got " + hostile + ", want " + hostile, Left: []string{hostile}, Wire: []Wire{{hostile, hostile}},

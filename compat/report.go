@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/moldau-broker/moldau/compat/scenario"
 )
 
 // Report is what a run found.
@@ -32,10 +34,10 @@ type API struct {
 	Min  int16  `json:"min"`
 	Max  int16  `json:"max"`
 	// Versions are all from Min to Max, and what the scenarios saw of them.
-	Versions []Version `json:"versions"`
+	Versions []scenario.Version `json:"versions"`
 }
 
-func apis(t *Target) []API {
+func apis(t *scenario.Target) []API {
 	var all []API
 	for _, k := range t.Advertised() {
 		all = append(all, API{k.ApiKey, kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion, t.Seen(k)})

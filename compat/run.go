@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/moldau-broker/moldau/compat/scenario"
 )
 
 // Runner plays scenarios against one broker.
@@ -70,12 +72,12 @@ type Wire struct {
 }
 
 // Run plays scenarios. The error says that the broker cannot be asked at all.
-func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) {
-	target, err := NewTarget(ctx, r.Bootstrap, r.Dial)
+func (r Runner) Run(ctx context.Context, scenarios []scenario.Scenario) (*Report, error) {
+	target, err := scenario.NewTarget(ctx, r.Bootstrap, r.Dial)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Bootstrap, err)
 	}
-	var together, alone, restarting []Scenario
+	var together, alone, restarting []scenario.Scenario
 	for _, s := range scenarios {
 		switch {
 		case r.Quick && s.Slow:
@@ -88,7 +90,7 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 		}
 	}
 	// What waits longest begins first, so that it does not end last.
-	slices.SortStableFunc(together, func(a, b Scenario) int { return cmp.Compare(order(a), order(b)) })
+	slices.SortStableFunc(together, func(a, b scenario.Scenario) int { return cmp.Compare(order(a), order(b)) })
 	results := &results{failFast: r.FailFast, all: len(together) + len(alone) + len(restarting), progress: r.Progress}
 	r.play(ctx, target, together, cmp.Or(r.Parallel, 8), results)
 	r.play(ctx, target, alone, 1, results)
@@ -100,7 +102,7 @@ func (r Runner) Run(ctx context.Context, scenarios []Scenario) (*Report, error) 
 	return &Report{Name: r.Name, Bootstrap: r.Bootstrap, APIs: apis(target), Results: results.list}, ctx.Err()
 }
 
-func order(s Scenario) int {
+func order(s scenario.Scenario) int {
 	if s.Slow {
 		return 0
 	}
@@ -134,8 +136,8 @@ func (rs *results) enough() bool {
 	return rs.failFast && rs.failed
 }
 
-func (r Runner) play(ctx context.Context, target *Target, scenarios []Scenario, workers int, results *results) {
-	queue := make(chan Scenario)
+func (r Runner) play(ctx context.Context, target *scenario.Target, scenarios []scenario.Scenario, workers int, results *results) {
+	queue := make(chan scenario.Scenario)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -157,13 +159,13 @@ func (r Runner) play(ctx context.Context, target *Target, scenarios []Scenario, 
 }
 
 // one plays one scenario.
-func (r Runner) one(ctx context.Context, target *Target, s Scenario) Result {
+func (r Runner) one(ctx context.Context, target *scenario.Target, s scenario.Scenario) Result {
 	res := Result{ID: s.ID, Area: s.Area(), Says: s.Says, Refs: s.Refs, Since: s.Since, Outcome: Passed}
 	if s.Newer(r.Release) {
 		res.Outcome, res.Why = NotApplicable, "Kafka does so since "+s.Since
 		return res
 	}
-	end := Play(ctx, target, s)
+	end := scenario.Play(ctx, target, s)
 	res.Why, res.Wire, res.Left, res.Took = end.Why, wire(end.Exchanges), end.Left, end.Took
 	switch {
 	case end.Failed, end.Deviates && r.Strict:
@@ -176,7 +178,7 @@ func (r Runner) one(ctx context.Context, target *Target, s Scenario) Result {
 	return res
 }
 
-func wire(exchanges []Exchange) (all []Wire) {
+func wire(exchanges []scenario.Exchange) (all []Wire) {
 	for _, e := range exchanges {
 		request, response := e.Readable()
 		all = append(all, Wire{request, response})

@@ -13,21 +13,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/moldau-broker/moldau/broker/brokertest"
+	"github.com/moldau-broker/moldau/compat/scenario"
 )
 
 // made are scenarios that end in every way there is.
-var made = []Scenario{
-	{ID: "a.passes", Says: "It passes.", Run: func(*T) {}},
-	{ID: "a.deviates", Says: "It deviates.", Run: func(t *T) { t.Deviates("on purpose") }},
-	{ID: "a.slow", Says: "It is slow.", Slow: true, Run: func(*T) {}},
-	{ID: "b.not-served", Says: "It is not served.", Run: func(t *T) { t.each(kmsg.Metadata, 90, 99, func(int16) {}) }},
-	{ID: "b.fails", Says: "It fails.", Since: "4.0", Run: func(t *T) {
-		t.cleanup(func() { t.Fatalf("a setting") })
-		resp := ask[*kmsg.MetadataResponse](t, 1, metadataRequest())
-		equal(t, "topics", len(resp.Topics), 7)
+var made = []scenario.Scenario{
+	{ID: "a.passes", Says: "It passes.", Run: func(*scenario.T) {}},
+	{ID: "a.deviates", Says: "It deviates.", Run: func(t *scenario.T) { t.Deviates("on purpose") }},
+	{ID: "a.slow", Says: "It is slow.", Slow: true, Run: func(*scenario.T) {}},
+	{ID: "b.not-served", Says: "It is not served.", Run: func(t *scenario.T) { t.Each(kmsg.Metadata, 90, 99, func(int16) {}) }},
+	{ID: "b.fails", Says: "It fails.", Since: "4.0", Run: func(t *scenario.T) {
+		t.Cleanup(func() { t.Fatalf("a setting") })
+		resp := scenario.Ask[*kmsg.MetadataResponse](t, 1, scenario.MetadataRequest())
+		scenario.Equal(t, "topics", len(resp.Topics), 7)
 	}},
-	{ID: "b.panics", Says: "It panics.", Run: func(*T) { panic("oh") }},
-	{ID: "b.waits", Says: "It waits for ever.", Limit: 20 * time.Millisecond, Run: func(t *T) { t.until("the end of time", func() bool { return false }) }},
+	{ID: "b.panics", Says: "It panics.", Run: func(*scenario.T) { panic("oh") }},
+	{ID: "b.waits", Says: "It waits for ever.", Limit: 20 * time.Millisecond, Run: func(t *scenario.T) { t.Until("the end of time", func() bool { return false }) }},
 }
 
 func play(t *testing.T, r Runner) *Report {
@@ -105,23 +106,23 @@ func TestFailuresAreReadable(t *testing.T) {
 // connection is broken, and a refusal is told.
 func TestSettingsAreTakenBack(t *testing.T) {
 	const key = "log.retention.ms"
-	change := func(t *T) {
-		version := t.newest(kmsg.IncrementalAlterConfigs, 1)
-		t.unsetAtEnd(version, kmsg.ConfigResourceTypeBroker, "", key)
-		t.ok("set", t.alter(version, kmsg.ConfigResourceTypeBroker, "", set(key, "7654321")).ErrorCode)
+	change := func(t *scenario.T) {
+		version := t.Newest(kmsg.IncrementalAlterConfigs, 1)
+		t.UnsetAtEnd(version, kmsg.ConfigResourceTypeBroker, "", key)
+		t.OK("set", t.Alter(version, kmsg.ConfigResourceTypeBroker, "", scenario.Set(key, "7654321")).ErrorCode)
 	}
-	for name, s := range map[string]Scenario{
-		"past the limit": {Limit: 700 * time.Millisecond, Run: func(t *T) {
+	for name, s := range map[string]scenario.Scenario{
+		"past the limit": {Limit: 700 * time.Millisecond, Run: func(t *scenario.T) {
 			change(t)
-			t.until("the end of time", func() bool { return false })
+			t.Until("the end of time", func() bool { return false })
 		}},
-		"connection closed": {Run: func(t *T) {
+		"connection closed": {Run: func(t *scenario.T) {
 			change(t)
 			t.Conn().Close()
 		}},
-		"refused": {Run: func(t *T) {
+		"refused": {Run: func(t *scenario.T) {
 			change(t)
-			t.unsetAtEnd(1, kmsg.ConfigResourceTypeBroker, "4711", key)
+			t.UnsetAtEnd(1, kmsg.ConfigResourceTypeBroker, "4711", key)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +130,8 @@ func TestSettingsAreTakenBack(t *testing.T) {
 				mb := brokertest.Start(t)
 				var left string
 				s.ID, s.Alone = "a.sets", true
-				after := Scenario{ID: "b.reads", Alone: true, Run: func(t *T) { left = t.setting(kmsg.ConfigResourceTypeBroker, t.nodeName(), key) }}
-				report, err := Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.Run(t.Context(), []Scenario{s, after})
+				after := scenario.Scenario{ID: "b.reads", Alone: true, Run: func(t *scenario.T) { left = t.Setting(kmsg.ConfigResourceTypeBroker, t.NodeName(), key) }}
+				report, err := Runner{Bootstrap: mb.Addr(), Dial: mb.Dial}.Run(t.Context(), []scenario.Scenario{s, after})
 				if err != nil {
 					t.Fatal(err)
 				}
