@@ -30,8 +30,10 @@ func (a asks) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (a asks) Ask(ctx context.Context, _ string, _ any) (any, error)         { return nil, a.wait(ctx) }
-func (a asks) AskAll(ctx context.Context, _ func() any) ([]any, error)       { return nil, a.wait(ctx) }
+func (a asks) Ask(ctx context.Context, _ string, _ any) (any, error) { return nil, a.wait(ctx) }
+
+func (a asks) AskAll(ctx context.Context, _ func() any) ([]any, error) { return nil, a.wait(ctx) }
+
 func (a asks) Coordinator(ctx context.Context, _ string) (int32, error)      { return 0, a.wait(ctx) }
 func (a asks) Mark(ctx context.Context, _ int32, _ coordinator.Marker) error { return a.wait(ctx) }
 func (a asks) OffsetsPartition(string) int32                                 { return 0 }

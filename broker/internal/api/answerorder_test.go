@@ -32,7 +32,8 @@ func TestRefusedAmongServed(t *testing.T) {
 			`t, u, none UNKNOWN_TOPIC_OR_PARTITION, no name/ INVALID_TOPIC_EXCEPTION, deny TOPIC_AUTHORIZATION_FAILED, deny2 TOPIC_AUTHORIZATION_FAILED`,
 		},
 		"Metadata by id": {
-			metadataByID(1, 77, 2, 78, 3), []string{"DESCRIBE TOPIC t"},
+			metadataByID(1, 77, 2, 78, 3),
+			[]string{"DESCRIBE TOPIC t"},
 			`id77 UNKNOWN_TOPIC_ID, id78 UNKNOWN_TOPIC_ID, u, r, id1 TOPIC_AUTHORIZATION_FAILED`,
 		},
 		"ListOffsets": {

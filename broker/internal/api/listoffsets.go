@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"context"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,7 +61,7 @@ func listOffsets(_ context.Context, env *Env, call *Call, req *kmsg.ListOffsetsR
 			served.add(t.Topic, rt)
 		}
 	}
-	resp.Topics = append(served.topics, refused...)
+	resp.Topics = slices.Concat(served.topics, refused)
 	return resp, nil
 }
 
