@@ -1,9 +1,8 @@
 package api
 
 import (
-	"slices"
-
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
