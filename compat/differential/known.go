@@ -45,7 +45,7 @@ var known = []Known{
 	},
 	{
 		Name:      "a member's wish for another assignor begins an epoch",
-		Reference: deviations + "a member's wish that makes another server-side assignor that of its consumer group",
+		Reference: deviations + "what Kafka does after 4.2 in consumer groups: a member's wish that makes another server-side assignor that of the group, and partitions that a member is still to give up",
 		is: func(d *Difference) bool {
 			here, _ := strconv.Atoi(d.Here)
 			there, _ := strconv.Atoi(d.There)
@@ -82,6 +82,13 @@ var known = []Known{
 		},
 	},
 	{
+		Name:      "a SyncGroup that the leave of its member overtakes is never answered by Kafka",
+		Reference: "GroupMetadataManager.removeMemberAndUpdateClassicGroup answers who waits to join, and drops who waits to sync; UNKNOWN_MEMBER_ID here",
+		is: func(d *Difference) bool {
+			return d.API == kmsg.SyncGroup && d.There == "no answer yet" && strings.Contains(d.Here, "ErrorCode:UNKNOWN_MEMBER_ID") && hasLeft(d)
+		},
+	},
+	{
 		Name:      "a JoinGroup that names a protocol twice",
 		Reference: "ClassicGroup.supportedProtocols counts the protocol twice, so that it is none that all members have: UNKNOWN_SERVER_ERROR or no answer, and INCONSISTENT_GROUP_PROTOCOL to who joins after it",
 		is: func(d *Difference) bool {
@@ -106,7 +113,7 @@ var known = []Known{
 	},
 	{
 		Name:      "a member that joins again and takes on an instance id is given nothing",
-		Reference: deviations + "what a member of a consumer group that joins again with an instance id, after it had none, is given",
+		Reference: deviations + "a member of a consumer group that joins again with an instance id, after it had none, and one that takes the place of a static member and keeps its own id",
 		is: func(d *Difference) bool {
 			req, ok := d.sent.(*kmsg.ConsumerGroupHeartbeatRequest)
 			return ok && req.MemberEpoch == 0 && req.InstanceID != nil && strings.Contains(d.Path, "Assignment") &&
@@ -116,7 +123,7 @@ var known = []Known{
 	},
 	{
 		Name:      "what a member is still to give up is described as its own",
-		Reference: deviations + "partitions that a member of a consumer group is still to give up",
+		Reference: deviations + "what Kafka does after 4.2 in consumer groups: a member's wish that makes another server-side assignor that of the group, and partitions that a member is still to give up",
 		is: func(d *Difference) bool {
 			return d.API == kmsg.ConsumerGroupDescribe && strings.Contains(d.Path, ".Assignment.TopicPartitions") &&
 				handedOut(d.answers[0]) > handedOut(d.answers[1])
@@ -172,6 +179,17 @@ func (d *Difference) joined() map[string]bool {
 		}
 	}
 	return members
+}
+
+// hasLeft says whether the member that waits has left since.
+func hasLeft(d *Difference) bool {
+	who := memberOf.FindStringSubmatch(d.Lines[d.line].Request)
+	return who != nil && slices.ContainsFunc(d.sameGroup(), func(i int) bool {
+		l := d.Lines[i]
+		leaves := func(m []string) bool { return strings.TrimRight(m[1], "}]") == who[1] }
+		return i > d.line && strings.HasPrefix(l.Request, "LeaveGroup") && !strings.Contains(l.Answer, "ErrorCode:") &&
+			slices.ContainsFunc(memberOf.FindAllStringSubmatch(l.Request, -1), leaves)
+	})
 }
 
 // wishes are the lines in which members of the group wished for an assignor, and were

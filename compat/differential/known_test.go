@@ -130,3 +130,29 @@ func TestWhoIsGivenThePartition(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncOfWhoLeaves: only the leave of the member that waits explains that it is never
+// answered.
+func TestSyncOfWhoLeaves(t *testing.T) {
+	leave := func(member, answer string) Line {
+		return Line{Request: `LeaveGroup v5 {Group:"g0" Members:[{MemberID:"other"} {MemberID:` + member + `}]}`, Answer: answer, Answered: true}
+	}
+	for name, c := range map[string]struct {
+		after Line
+		want  bool
+	}{
+		"it leaves":                  {leave("member-2", "{Members:[{MemberID:member-2}]}"), true},
+		"another leaves":             {leave("member-22", "{Members:[{MemberID:member-22}]}"), false},
+		"its leave is refused":       {leave("member-2", "{Members:[{MemberID:member-2 ErrorCode:UNKNOWN_MEMBER_ID}]}"), false},
+		"it leaves in another group": {Line{Request: `LeaveGroup v0 {Group:"g1" MemberID:member-2}`, Answer: "{}"}, false},
+		"it does not leave":          {Line{Request: `Heartbeat v0 {Group:"g0" MemberID:member-2}`, Answer: "{}"}, false},
+	} {
+		d := &Difference{
+			API: kmsg.SyncGroup, Here: `{ErrorCode:UNKNOWN_MEMBER_ID MemberAssignment:""}`, There: "no answer yet",
+			Lines: []Line{{Request: `SyncGroup v5 {Group:"g0" Generation:2 MemberID:member-2 ProtocolType:"consumer"}`}, c.after},
+		}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
