@@ -100,7 +100,8 @@ func incrementalErrors(t *scenario.T) {
 		try("bad value", topic, scenario.Set("retention.ms", "-2"), kerr.InvalidConfig)
 		try("null", topic, scenario.Change{Op: kmsg.IncrementalAlterConfigOpSet, Name: "retention.ms", Value: nil}, kerr.InvalidRequest)
 		// AlterConfigOp.OpType.forId gives null, over which Kafka falls.
-		try("unknown operation", topic, scenario.Change{Op: 9, Name: "retention.ms", Value: new("5")}, kerr.UnknownServerError)
+		unknown := t.Alter(v, kmsg.ConfigResourceTypeTopic, topic, scenario.Change{Op: 9, Name: "retention.ms", Value: new("5")})
+		t.Code("unknown operation", unknown.ErrorCode, kerr.UnknownServerError)
 	})
 }
 
