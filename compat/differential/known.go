@@ -24,6 +24,9 @@ type Known struct {
 // deviations begins a Reference to a row of that page.
 const deviations = "docs/deviations.md: "
 
+// waiters is the row of what becomes of who waits in a classic group.
+const waiters = deviations + "who waits in a classic group: a JoinGroup or SyncGroup that the same member's next one overtakes; a SyncGroup whose member leaves meanwhile; a JoinGroup or SyncGroup while another's attempt to make it a consumer group fails"
+
 // known are the differences that are explained.
 var known = []Known{
 	{
@@ -76,17 +79,29 @@ var known = []Known{
 	},
 	{
 		Name:      "a JoinGroup or SyncGroup that the same member's next one overtakes is never answered by Kafka",
-		Reference: "ClassicGroupMember has one place for who waits, and what was in it is dropped; REBALANCE_IN_PROGRESS here",
+		Reference: waiters, // ClassicGroupMember has one place for who waits, and what was in it is dropped.
 		is: func(d *Difference) bool {
 			return blocks(d.API) && d.There == "no answer yet" && strings.Contains(d.Here, "ErrorCode:REBALANCE_IN_PROGRESS")
 		},
 	},
 	{
 		Name:      "a SyncGroup that the leave of its member overtakes is never answered by Kafka",
-		Reference: "GroupMetadataManager.removeMemberAndUpdateClassicGroup answers who waits to join, and drops who waits to sync; UNKNOWN_MEMBER_ID here",
+		Reference: waiters, // GroupMetadataManager.removeMemberAndUpdateClassicGroup answers who waits to join alone.
 		is: func(d *Difference) bool {
 			return d.API == kmsg.SyncGroup && d.There == "no answer yet" && strings.Contains(d.Here, "ErrorCode:UNKNOWN_MEMBER_ID") && hasLeft(d)
 		},
+	},
+	{
+		Name:      "a failed attempt to make a classic group a consumer group answers who waits in it",
+		Reference: waiters, // GroupMetadataManager.convertToConsumerGroup does so before it knows.
+		is: func(d *Difference) bool {
+			return blocks(d.API) && d.Here == "no answer yet" && strings.Contains(d.There, "ErrorCode:REBALANCE_IN_PROGRESS") &&
+				slices.ContainsFunc(d.sameGroup(), func(i int) bool {
+					l := d.Lines[i]
+					return i > d.line && strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && strings.Contains(l.Answer, "ErrorCode:GROUP_ID_NOT_FOUND")
+				})
+		},
+		ends: true, // Who was answered has to join again, who waits has not.
 	},
 	{
 		Name:      "a JoinGroup that names a protocol twice",
@@ -201,13 +216,15 @@ func wishes(d *Difference) []int {
 	})
 }
 
-// wasDynamic says whether the member that the heartbeat is from has sent one without an
-// instance id before.
+// wasDynamic says whether the member that the heartbeat is from was one of the group
+// before, of either protocol, without an instance id.
 func wasDynamic(d *Difference) bool {
-	who, _, _ := strings.Cut(d.Lines[d.line].Request, " InstanceID:")
-	return slices.ContainsFunc(d.Lines[:d.line], func(l Line) bool {
-		return strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && !strings.Contains(l.Request, "InstanceID:") &&
-			strings.Contains(l.Request, who[strings.Index(who, "{")+1:])
+	who := memberOf.FindStringSubmatch(d.Lines[d.line].Request)
+	return who != nil && slices.ContainsFunc(d.sameGroup(), func(i int) bool {
+		l := d.Lines[i]
+		m := memberOf.FindStringSubmatch(l.Request)
+		joins := strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") || strings.HasPrefix(l.Request, "JoinGroup")
+		return i < d.line && joins && m != nil && m[1] == who[1] && !strings.Contains(l.Request, "InstanceID:")
 	})
 }
 

@@ -156,3 +156,55 @@ func TestSyncOfWhoLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWaitsForAFailedUpgrade: only an attempt that failed while it waited explains that
+// a classic member is answered by Kafka alone.
+func TestWhoWaitsForAFailedUpgrade(t *testing.T) {
+	beat := func(group, answer string) Line {
+		return Line{Request: `ConsumerGroupHeartbeat v1 {Group:"` + group + `" MemberID:"m0"}`, Answer: answer, Answered: true}
+	}
+	waits := Line{Request: `JoinGroup v9 {Group:"g0" MemberID:member-1}`}
+	for name, c := range map[string]struct {
+		lines []Line
+		at    int
+		want  bool
+	}{
+		"it fails":               {[]Line{waits, beat("g0", "{ErrorCode:GROUP_ID_NOT_FOUND ErrorMessage:said}")}, 0, true},
+		"it failed before":       {[]Line{beat("g0", "{ErrorCode:GROUP_ID_NOT_FOUND ErrorMessage:said}"), waits}, 1, false},
+		"it succeeds":            {[]Line{waits, beat("g0", "{MemberEpoch:1}")}, 0, false},
+		"it is of another group": {[]Line{waits, beat("g1", "{ErrorCode:GROUP_ID_NOT_FOUND ErrorMessage:said}")}, 0, false},
+	} {
+		d := &Difference{API: kmsg.JoinGroup, Here: "no answer yet", There: "{ErrorCode:REBALANCE_IN_PROGRESS Generation:-1}", Lines: c.lines, line: c.at}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
+
+// TestWhoTakesOnAnInstanceID: only a member that was one before, of either protocol and
+// without an instance id, explains that Kafka gives it nothing.
+func TestWhoTakesOnAnInstanceID(t *testing.T) {
+	given := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	given.Assignment = &kmsg.ConsumerGroupHeartbeatResponseAssignment{Topics: []kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic{{Partitions: []int32{0, 1, 2}}}}
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.InstanceID = new("i")
+	for name, c := range map[string]struct {
+		before string
+		want   bool
+	}{
+		"a consumer":                      {`ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:member-1 RebalanceTimeoutMillis:60000}`, true},
+		"a classic member":                {`JoinGroup v4 {Group:"c0" SessionTimeoutMillis:60000 MemberID:member-1 ProtocolType:"consumer"}`, true},
+		"another member":                  {`JoinGroup v4 {Group:"c0" SessionTimeoutMillis:60000 MemberID:member-2 ProtocolType:"consumer"}`, false},
+		"a member of another group":       {`JoinGroup v4 {Group:"c1" SessionTimeoutMillis:60000 MemberID:member-1 ProtocolType:"consumer"}`, false},
+		"a member that was static so far": {`ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:member-1 InstanceID:"i" RebalanceTimeoutMillis:60000}`, false},
+	} {
+		d := &Difference{
+			API: kmsg.ConsumerGroupHeartbeat, Path: ".Assignment.Topics", sent: req, line: 1,
+			Lines:   []Line{{Request: c.before, Answer: "{}"}, {Request: `ConsumerGroupHeartbeat v1 {Group:"c0" MemberID:member-1 InstanceID:"i"}`, Answer: "{}"}},
+			answers: [2]kmsg.Response{given, kmsg.NewPtrConsumerGroupHeartbeatResponse()},
+		}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}

@@ -209,7 +209,9 @@ func commitOffsetsRefused(t *scenario.T) {
 			t.OK("AddOffsetsToTxn", addOffsets(p, t.Newest(kmsg.AddOffsetsToTxn, 3), group).ErrorCode)
 		}
 		commit("a group without a name", "", kerr.InvalidGroupID.Code, nil)
-		commit("another producer", group, kerr.InvalidProducerIDMapping.Code, func(req *kmsg.TxnOffsetCommitRequest) { req.ProducerID++ })
+		// The next id may be of a producer that writes to the same partition of __consumer_offsets,
+		// of which the coordinator is not asked again.
+		commit("another producer", group, kerr.InvalidProducerIDMapping.Code, func(req *kmsg.TxnOffsetCommitRequest) { req.ProducerID += 1 << 40 })
 		commit("an epoch that is to come", group, kerr.InvalidProducerEpoch.Code, func(req *kmsg.TxnOffsetCommitRequest) { req.ProducerEpoch++ })
 		if v >= 3 {
 			commit("a generation of a group that has none", group, kerr.IllegalGeneration.Code, func(req *kmsg.TxnOffsetCommitRequest) { req.Generation = 3 })
