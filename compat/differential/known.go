@@ -73,7 +73,9 @@ var known = []Known{
 			here, there := handedOut(d.answers[0]), handedOut(d.answers[1])
 			// Where there are fewer partitions than members some have none.
 			given := here > 0 && there > 0 || here+there > 0 && d.API == kmsg.ConsumerGroupHeartbeat && len(d.joined()) > 1
-			return strings.Contains(d.Path, "Assignment") && given && here-there <= 1 && there-here <= 1
+			// A classic member hears of it in the answer to SyncGroup, if its group is no classic one.
+			assigned := d.API != kmsg.SyncGroup || d.assigns()
+			return strings.Contains(d.Path, "Assignment") && given && assigned && here-there <= 1 && there-here <= 1
 		},
 		ends: true,
 	},
@@ -196,6 +198,15 @@ func (d *Difference) joined() map[string]bool {
 	return members
 }
 
+// assigns says whether the group is one that the coordinator assigns: somebody has joined
+// it by the consumer protocol.
+func (d *Difference) assigns() bool {
+	return slices.ContainsFunc(d.sameGroup(), func(i int) bool {
+		l := d.Lines[i]
+		return i < d.line && strings.HasPrefix(l.Request, "ConsumerGroupHeartbeat") && strings.Contains(l.Answer, "MemberEpoch:") && !strings.Contains(l.Answer, "ErrorCode:")
+	})
+}
+
 // hasLeft says whether the member that waits has left since.
 func hasLeft(d *Difference) bool {
 	who := memberOf.FindStringSubmatch(d.Lines[d.line].Request)
@@ -243,6 +254,13 @@ func handedOut(resp kmsg.Response) (n int) {
 				for _, t := range slices.Concat(m.Assignment.TopicPartitions, m.TargetAssignment.TopicPartitions) {
 					n += len(t.Partitions)
 				}
+			}
+		}
+	case *kmsg.SyncGroupResponse:
+		var a kmsg.ConsumerMemberAssignment
+		if a.ReadFrom(r.MemberAssignment) == nil {
+			for _, t := range a.Topics {
+				n += len(t.Partitions)
 			}
 		}
 	}

@@ -208,3 +208,38 @@ func TestWhoTakesOnAnInstanceID(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsSyncedWhat: a classic member of a group that the coordinator assigns may have
+// one partition more or fewer, one of a classic group not.
+func TestWhoIsSyncedWhat(t *testing.T) {
+	synced := func(partitions ...int32) *kmsg.SyncGroupResponse {
+		a := kmsg.NewConsumerMemberAssignment()
+		a.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "t0", Partitions: partitions}}
+		resp := kmsg.NewPtrSyncGroupResponse()
+		resp.MemberAssignment = a.AppendTo(nil)
+		return resp
+	}
+	joins := Line{Request: `ConsumerGroupHeartbeat v1 {Group:"g1" MemberID:"m1"}`, Answer: `{MemberID:"m1" MemberEpoch:1}`}
+	refused := Line{Request: joins.Request, Answer: "{ErrorCode:GROUP_ID_NOT_FOUND}"}
+	classic := Line{Request: `JoinGroup v9 {Group:"g1"}`, Answer: "{Generation:1 MemberID:member-1}"}
+	for name, c := range map[string]struct {
+		before      Line
+		here, there *kmsg.SyncGroupResponse
+		want        bool
+	}{
+		"one more":              {joins, synced(0, 1), synced(1), true},
+		"as many, but others":   {joins, synced(0), synced(1), true},
+		"two more":              {joins, synced(0, 1, 2), synced(1), false},
+		"none":                  {joins, synced(), synced(1), false},
+		"of a classic group":    {classic, synced(0, 1), synced(1), false},
+		"of one that stayed so": {refused, synced(0, 1), synced(1), false},
+	} {
+		d := &Difference{
+			API: kmsg.SyncGroup, Path: "MemberAssignment.Topics[].Partitions", line: 1, answers: [2]kmsg.Response{c.here, c.there},
+			Lines: []Line{c.before, {Request: `SyncGroup v5 {Group:"g1" Generation:4 MemberID:member-2}`}},
+		}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
