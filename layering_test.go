@@ -76,6 +76,9 @@ var walls = []struct {
 	},
 }
 
+// apart are the folders whose own folders do not know each other.
+var apart = []string{"compat/scenarios"}
+
 // homes gives each heavy dependency the only folders that may import it.
 var homes = []struct {
 	imports []string
@@ -210,6 +213,12 @@ func againstWalls(f file, imported string) []string {
 			return to == t || within(to, t) && !within(from, t)
 		}) {
 			found = append(found, w.why)
+		}
+	}
+	for _, folder := range apart {
+		from := path.Dir(f.path)
+		if within(from, folder) && within(to, folder) && from != to {
+			found = append(found, "what folders of "+folder+" share is not in one of them")
 		}
 	}
 	return found
@@ -491,6 +500,7 @@ func TestLayeringSeesPlantedViolation(t *testing.T) {
 		"the suite's test starts a cluster":   {"compat/x_test.go", module + "/broker/brokertest", ""},
 		"scenarios import what they are":      {"compat/scenarios/groups/x.go", module + "/compat/scenario", ""},
 		"scenarios import who plays them":     {"compat/scenarios/groups/x.go", module + "/compat", "compat/scenarios may import"},
+		"one area imports another":            {"compat/scenarios/groups/x.go", module + "/compat/scenarios/topics", "what folders of compat/scenarios share"},
 		"a scenario's T knows the scenarios":  {"compat/scenario/x.go", module + "/compat/scenarios/groups", "compat/scenario may import"},
 		"the suite imports the broker":        {"compat/x.go", module + "/broker", "compat may import"},
 
