@@ -238,3 +238,26 @@ func TestFuzz(t *testing.T) {
 		t.Errorf("printed:%s", got)
 	}
 }
+
+// TestWhoIsNamedFirst: of several members that a list is the first to tell, the same one
+// has the first name on both sides, whatever ids the brokers drew.
+func TestWhoIsNamedFirst(t *testing.T) {
+	told := func(ids ...string) kmsg.Response {
+		resp := kmsg.NewPtrJoinGroupResponse()
+		resp.Version = 5
+		for i, id := range ids {
+			m := kmsg.NewJoinGroupResponseMember()
+			m.MemberID, m.ProtocolMetadata = id, []byte{'a' + byte(i)}
+			resp.Members = append(resp.Members, m)
+		}
+		return resp
+	}
+	reversed := told("z", "y", "x").(*kmsg.JoinGroupResponse)
+	slices.Reverse(reversed.Members)
+	here := newView("w.", 0).normalise(told("z", "y", "x")).String()
+	for name, other := range map[string]kmsg.Response{"other ids": told("1", "2", "3"), "ids the other way round": told("x", "y", "z"), "another order": reversed} {
+		if there := newView("w.", 0).normalise(other).String(); there != here {
+			t.Errorf("%s:\n%s\n%s", name, here, there)
+		}
+	}
+}

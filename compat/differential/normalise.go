@@ -153,16 +153,39 @@ func (v *view) elements(x reflect.Value, owner, field string) *node {
 	if _, filtered := v.foreign(reflect.Zero(x.Type().Elem())); x.IsNil() && !filtered {
 		n.text = "null"
 	}
-	for i := range x.Len() {
+	anyOrder := unordered[x.Type().Elem().Name()] != "" || unordered[owner+"."+field] != ""
+	for _, i := range v.turns(x, field, anyOrder) {
 		if foreign, _ := v.foreign(x.Index(i)); foreign {
 			continue
 		}
 		n.inside = append(n.inside, v.node(x.Index(i), x.Type().Elem().Name(), field))
 	}
-	if unordered[x.Type().Elem().Name()] != "" || unordered[owner+"."+field] != "" {
+	if anyOrder {
 		slices.SortStableFunc(n.inside, func(a, b *node) int { return cmp.Compare(a.String(), b.String()) })
 	}
 	return n
+}
+
+// turns is the order in which the elements of a list are looked at. Where the list has no
+// order, what brokers draw is named in the order of what else the elements say: of two
+// members that are heard of at once the same one is the first on both sides.
+func (v *view) turns(x reflect.Value, field string, anyOrder bool) []int {
+	all := make([]int, x.Len())
+	said := make([]string, x.Len())
+	for i := range all {
+		all[i] = i
+	}
+	if !anyOrder || len(all) < 2 {
+		return all
+	}
+	before := v.peeks
+	v.peeks = true
+	for i := range said {
+		said[i] = v.node(x.Index(i), x.Type().Elem().Name(), field).String()
+	}
+	v.peeks = before
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(said[a], said[b]) })
+	return all
 }
 
 // foreign says whether an element of a list of everything is of no concern to this

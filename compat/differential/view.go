@@ -16,6 +16,7 @@ type view struct {
 	topics    map[string]topic
 	producers map[string]producer
 	members   map[string]member  // By group and member: "g0/m1".
+	peeks     bool               // What is not named yet stays so: see turns.
 	sessions  map[string]session // Fetch sessions.
 	symbols   map[string]map[string]string
 }
@@ -131,7 +132,9 @@ func (v *view) class(class string) map[string]string {
 // numbered as they are first seen.
 func (v *view) symbol(class, value string) string {
 	known := v.class(class)
-	if _, ok := known[value]; !ok {
+	if _, ok := known[value]; !ok && v.peeks {
+		return class + "-?"
+	} else if !ok {
 		known[value] = fmt.Sprintf("%s-%d", class, len(known)+1)
 	}
 	return known[value]
