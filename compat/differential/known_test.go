@@ -243,3 +243,28 @@ func TestWhoIsSyncedWhat(t *testing.T) {
 		}
 	}
 }
+
+// TestStableBelowTheStart: only a last stable offset that is below the start of the log in
+// Kafka, and at it here, is explained.
+func TestStableBelowTheStart(t *testing.T) {
+	fetched := func(stable, start int64) node {
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.LastStableOffset, p.LogStartOffset = stable, start
+		return *newView("w.", 0).normalise(&p)
+	}
+	for name, c := range map[string]struct {
+		here, there node
+		want        bool
+	}{
+		"below the start":       {fetched(3, 3), fetched(2, 3), true},
+		"above it":              {fetched(4, 3), fetched(3, 3), false},
+		"another start":         {fetched(3, 3), fetched(2, 2), false},
+		"ours is not the start": {fetched(4, 3), fetched(2, 3), false},
+		"ours is the lower":     {fetched(2, 2), fetched(3, 2), false},
+	} {
+		d := &Difference{API: kmsg.Fetch, Path: ".Topics[].Partitions[].LastStableOffset", near: [2]node{c.here, c.there}, Lines: []Line{{Request: "Fetch v10 {}"}}}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
