@@ -268,3 +268,32 @@ func TestStableBelowTheStart(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsAreCountedAlone: where one broker tells what a member is still to give up and
+// the other does not, who shall have which partition is explained all the same.
+func TestTargetsAreCountedAlone(t *testing.T) {
+	described := func(has int, target ...int32) kmsg.Response {
+		m := kmsg.NewConsumerGroupDescribeResponseGroupMember()
+		m.Assignment.TopicPartitions = []kmsg.AssignmentTopicPartition{{Partitions: make([]int32, has)}}
+		m.TargetAssignment.TopicPartitions = []kmsg.AssignmentTopicPartition{{Partitions: target}}
+		g := kmsg.NewConsumerGroupDescribeResponseGroup()
+		g.Members = append(g.Members, m)
+		resp := kmsg.NewPtrConsumerGroupDescribeResponse()
+		resp.Groups = append(resp.Groups, g)
+		return resp
+	}
+	for name, c := range map[string]struct {
+		path        string
+		here, there kmsg.Response
+		want        bool
+	}{
+		"another target":         {".TargetAssignment.TopicPartitions", described(3, 0), described(0, 1), true},
+		"a target of three more": {".TargetAssignment.TopicPartitions", described(0, 0, 1, 2, 3), described(0, 0), false},
+		"three more, and had":    {".Assignment.TopicPartitions", described(3, 0), described(6, 1), false},
+	} {
+		d := &Difference{API: kmsg.ConsumerGroupDescribe, Path: "Groups[].Members[]" + c.path, Lines: []Line{{}}, answers: [2]kmsg.Response{c.here, c.there}}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
