@@ -23,16 +23,21 @@ type Ended struct {
 
 // Play plays one scenario against a broker and clears up after it.
 func Play(ctx context.Context, target *Target, s Scenario) (end Ended) {
-	if s.Restarts && target.restarts != nil {
-		if err := target.restarts.begin(ctx); err != nil {
+	var restarts *restarts
+	if s.Restarts {
+		if restarts = target.restarts; restarts == nil {
+			return Ended{NotApplicable: true, Why: "nobody said how the broker is restarted"}
+		}
+		if err := restarts.begin(ctx); err != nil {
 			return Ended{Failed: true, Why: err.Error()}
 		}
-		defer target.restarts.end(ctx)
+		defer restarts.end(ctx)
 	}
 	limited, cancel := context.WithTimeout(ctx, s.limit())
 	defer cancel()
 	began := time.Now()
 	t := newT(limited, target)
+	t.restarts = restarts
 	if f := t.guarded(s.Run); f != nil {
 		end.Failed, end.NotApplicable = !f.notApplicable, f.notApplicable
 		end.Why, end.Exchanges = f.text, f.exchanges

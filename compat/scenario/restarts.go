@@ -96,10 +96,10 @@ func (r *restarts) due(ctx context.Context) {
 // Restart has the broker stopped and started again, at the address and with the data
 // that it had, and forgets the connections. Other scenarios that restart take part.
 func (t *T) Restart() {
-	if t.target.restarts == nil {
-		t.NotApplicable("nobody said how the broker is restarted")
+	if t.restarts == nil {
+		t.Fatalf("a scenario that restarts the broker says so (Scenario.Restarts)")
 	}
-	if err := t.target.restarts.meet(t.ctx); err != nil {
+	if err := t.restarts.meet(t.ctx); err != nil {
 		t.Fatalf("restart of the broker: %v", err)
 	}
 	t.Reconnect()

@@ -20,6 +20,7 @@ type T struct {
 	conns    []*Conn
 	cleanups []func()
 	topicIDs map[string][16]byte
+	restarts *restarts // Of a scenario that restarts the broker.
 
 	part      string // Which part of the scenario runs: "v7".
 	deviation string

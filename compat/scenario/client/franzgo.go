@@ -42,7 +42,7 @@ func FranzReads(t *scenario.T, cl *kgo.Client, n int) (got []*kgo.Record) {
 	return got
 }
 
-// NumbersFrom are the values of numberedRecords.
+// NumbersFrom are n numbers from a first one, as they are written.
 func NumbersFrom(from, n int) (all []string) {
 	for i := range n {
 		all = append(all, strconv.Itoa(from+i))
