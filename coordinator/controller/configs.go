@@ -30,25 +30,47 @@ func (s *Shard) topicValue(topic, key string) string {
 	return s.cfg.Schema.TopicValue(key, s.config(ConfigResource{KindTopic, topic}), s.nodeConfig(), s.clusterConfig())
 }
 
-// alteration is one change of one setting.
-type alteration struct {
-	key   string
-	op    kmsg.IncrementalAlterConfigOp
-	value *string
+// Alteration is one change of one setting.
+type Alteration struct {
+	Key   string
+	Op    kmsg.IncrementalAlterConfigOp
+	Value *string // Nil is null.
+}
+
+// CheckAlterations checks the changes of one resource's settings as far as that needs
+// no knowledge of settings, nor of who asks: INVALID_REQUEST for a key that is there
+// twice, and for a null value of anything but a deletion. Brokers do so before they ask
+// for a right, and the controller, who cannot know that one did, again.
+func CheckAlterations(ops []Alteration) *Refusal {
+	seen := make(map[string]bool, len(ops))
+	var null []string
+	for _, op := range ops {
+		if seen[op.Key] {
+			return refuse(kerr.InvalidRequest, "Error due to duplicate config keys")
+		}
+		seen[op.Key] = true
+		if op.Value == nil && op.Op != kmsg.IncrementalAlterConfigOpDelete {
+			null = append(null, op.Key)
+		}
+	}
+	if null != nil {
+		return refuse(kerr.InvalidRequest, "Null value not supported for : %s", strings.Join(null, ", "))
+	}
+	return nil
 }
 
 // newTopicConfigs checks a new topic's settings and makes their records. set is the
 // settings that the topic will have.
 func (s *Shard) newTopicConfigs(t *kmsg.CreateTopicsRequestTopic) (recs []metadata.Record, set map[string]string, refusal *Refusal) {
-	var ops []alteration
+	var ops []Alteration
 	var null []string
 	for _, c := range t.Configs {
 		if c.Value == nil {
 			null = append(null, c.Name)
 		}
 		// A name given twice has its last value.
-		ops = slices.DeleteFunc(ops, func(o alteration) bool { return o.key == c.Name })
-		ops = append(ops, alteration{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value})
+		ops = slices.DeleteFunc(ops, func(o Alteration) bool { return o.Key == c.Name })
+		ops = append(ops, Alteration{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value})
 	}
 	if null != nil {
 		return nil, nil, refuse(kerr.InvalidConfig, "Null value not supported for topic configs: %s", strings.Join(null, ","))
@@ -60,16 +82,16 @@ func (s *Shard) newTopicConfigs(t *kmsg.CreateTopicsRequestTopic) (recs []metada
 
 // alter applies alterations to a resource's settings: the records, and the settings
 // there will be. Whether the resource exists is the caller's question.
-func (s *Shard) alter(r ConfigResource, ops []alteration) ([]metadata.Record, map[string]string, *Refusal) {
+func (s *Shard) alter(r ConfigResource, ops []Alteration) ([]metadata.Record, map[string]string, *Refusal) {
 	before := s.config(r)
 	after := map[string]string{}
 	maps.Copy(after, before)
 	var recs []metadata.Record
 	for _, op := range ops {
-		if s.cfg.Schema.Forgotten(r.Kind, op.key) {
+		if s.cfg.Schema.Forgotten(r.Kind, op.Key) {
 			continue
 		}
-		old, had := before[op.key]
+		old, had := before[op.Key]
 		value, refusal := s.altered(r.Kind, op, old, had)
 		if refusal != nil {
 			return nil, nil, refusal
@@ -78,32 +100,32 @@ func (s *Shard) alter(r ConfigResource, ops []alteration) ([]metadata.Record, ma
 		// read files again that the value names.
 		same := value == nil && !had || value != nil && had && *value == old
 		if !same || r.Kind == KindBroker {
-			recs = append(recs, &metadata.Config{ResourceType: int8(r.Kind), ResourceName: r.Name, Name: op.key, Value: value})
+			recs = append(recs, &metadata.Config{ResourceType: int8(r.Kind), ResourceName: r.Name, Name: op.Key, Value: value})
 		}
 	}
 	return recs, after, s.checkAltered(r, recs, before, after)
 }
 
 // altered is the value that one alteration gives; nil is none.
-func (s *Shard) altered(kind ConfigKind, op alteration, old string, had bool) (*string, *Refusal) {
-	switch op.op {
+func (s *Shard) altered(kind ConfigKind, op Alteration, old string, had bool) (*string, *Refusal) {
+	switch op.Op {
 	case kmsg.IncrementalAlterConfigOpSet:
-		return op.value, nil
+		return op.Value, nil
 	case kmsg.IncrementalAlterConfigOpDelete:
 		return nil, nil
 	}
 	word := "APPEND"
-	if op.op == kmsg.IncrementalAlterConfigOpSubtract {
+	if op.Op == kmsg.IncrementalAlterConfigOpSubtract {
 		word = "SUBTRACT"
 	}
-	if !s.cfg.Schema.IsList(kind, op.key) {
-		return nil, refuse(kerr.InvalidConfig, "Can't %s to key %s because its type is not LIST.", word, op.key)
+	if !s.cfg.Schema.IsList(kind, op.Key) {
+		return nil, refuse(kerr.InvalidConfig, "Can't %s to key %s because its type is not LIST.", word, op.Key)
 	}
 	if !had {
-		old = s.cfg.Schema.Default(kind, op.key)
+		old = s.cfg.Schema.Default(kind, op.Key)
 	}
 	items := slices.DeleteFunc(splitComma(old), func(v string) bool { return v == "" })
-	for _, v := range splitComma(*op.value) {
+	for _, v := range splitComma(*op.Value) {
 		i := slices.Index(items, v)
 		switch {
 		case word == "APPEND" && i < 0:
@@ -218,7 +240,7 @@ func (s *Shard) checkExists(r ConfigResource) *Refusal {
 // resourceChange is one resource of a request, and what is wrong with its form.
 type resourceChange struct {
 	ConfigResource
-	ops     []alteration
+	ops     []Alteration
 	replace bool // AlterConfigs: what is not named is deleted.
 }
 
@@ -230,7 +252,7 @@ func (s *Shard) incrementalAlterConfigs(_ *step, req *kmsg.IncrementalAlterConfi
 	for i, r := range req.Resources {
 		changes[i].ConfigResource = ConfigResource{ConfigKind(r.ResourceType), r.ResourceName}
 		for _, c := range r.Configs {
-			changes[i].ops = append(changes[i].ops, alteration{c.Name, c.Op, c.Value})
+			changes[i].ops = append(changes[i].ops, Alteration{c.Name, c.Op, c.Value})
 		}
 	}
 	recs, refusals := s.changeConfigs(changes)
@@ -253,7 +275,7 @@ func (s *Shard) alterConfigs(_ *step, req *kmsg.AlterConfigsRequest) ([]metadata
 	for i, r := range req.Resources {
 		changes[i] = resourceChange{ConfigResource: ConfigResource{ConfigKind(r.ResourceType), r.ResourceName}, replace: true}
 		for _, c := range r.Configs {
-			changes[i].ops = append(changes[i].ops, alteration{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value})
+			changes[i].ops = append(changes[i].ops, Alteration{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value})
 		}
 	}
 	recs, refusals := s.changeConfigs(changes)
@@ -303,8 +325,8 @@ func (s *Shard) changeConfig(c resourceChange) ([]metadata.Record, *Refusal) {
 	}
 	if c.replace {
 		for _, key := range slices.Sorted(maps.Keys(s.config(c.ConfigResource))) {
-			if !slices.ContainsFunc(c.ops, func(o alteration) bool { return o.key == key }) {
-				c.ops = append(c.ops, alteration{key: key, op: kmsg.IncrementalAlterConfigOpDelete})
+			if !slices.ContainsFunc(c.ops, func(o Alteration) bool { return o.Key == key }) {
+				c.ops = append(c.ops, Alteration{Key: key, Op: kmsg.IncrementalAlterConfigOpDelete})
 			}
 		}
 	}
@@ -317,19 +339,8 @@ func (s *Shard) changeConfig(c resourceChange) ([]metadata.Record, *Refusal) {
 
 // checkForm checks a resource as far as that needs no knowledge of settings.
 func (c *resourceChange) checkForm() *Refusal {
-	seen := map[string]bool{}
-	var null []string
-	for _, op := range c.ops {
-		if seen[op.key] {
-			return refuse(kerr.InvalidRequest, "Error due to duplicate config keys")
-		}
-		seen[op.key] = true
-		if op.value == nil && op.op != kmsg.IncrementalAlterConfigOpDelete {
-			null = append(null, op.key)
-		}
-	}
-	if null != nil {
-		return refuse(kerr.InvalidRequest, "Null value not supported for : %s", strings.Join(null, ", "))
+	if refusal := CheckAlterations(c.ops); refusal != nil {
+		return refusal
 	}
 	switch c.Kind {
 	case KindTopic, KindBroker, KindClientMetrics, KindGroup:
@@ -337,7 +348,7 @@ func (c *resourceChange) checkForm() *Refusal {
 		return refuse(kerr.InvalidRequest, "Unknown resource type %d", c.Kind)
 	}
 	for _, op := range c.ops {
-		if op.op < kmsg.IncrementalAlterConfigOpSet || op.op > kmsg.IncrementalAlterConfigOpSubtract {
+		if op.Op < kmsg.IncrementalAlterConfigOpSet || op.Op > kmsg.IncrementalAlterConfigOpSubtract {
 			// Kafka's controller runs into a null here and answers just this.
 			return refuseSilent(kerr.UnknownServerError)
 		}

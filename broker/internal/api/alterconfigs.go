@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,7 +18,7 @@ func alterConfigs(ctx context.Context, env *Env, call *Call, req *kmsg.AlterConf
 		func(r kmsg.AlterConfigsRequestResource) alteredResource {
 			a := alteredResource{configResource: configResource{r.ResourceType, r.ResourceName}}
 			for _, c := range r.Configs {
-				a.ops = append(a.ops, configOp{c.Name, kmsg.IncrementalAlterConfigOpSet, c.Value == nil})
+				a.ops = append(a.ops, controller.Alteration{Key: c.Name, Op: kmsg.IncrementalAlterConfigOpSet, Value: c.Value})
 			}
 			return a
 		},
@@ -48,7 +47,7 @@ func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kms
 		func(r kmsg.IncrementalAlterConfigsRequestResource) alteredResource {
 			a := alteredResource{configResource: configResource{r.ResourceType, r.ResourceName}}
 			for _, c := range r.Configs {
-				a.ops = append(a.ops, configOp{c.Name, c.Op, c.Value == nil})
+				a.ops = append(a.ops, controller.Alteration{Key: c.Name, Op: c.Op, Value: c.Value})
 			}
 			return a
 		},
@@ -74,15 +73,16 @@ func incrementalAlterConfigs(ctx context.Context, env *Env, call *Call, req *kms
 func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q) alteredResource,
 	refusal func(r configResource, errorCode int16, message *string) R, control func([]Q) ([]R, error),
 ) []R {
-	times := make(map[configResource]int)
-	for _, q := range asked {
-		times[of(q).configResource]++
+	resources, times := make([]alteredResource, len(asked)), make(map[configResource]int)
+	for i, q := range asked {
+		resources[i] = of(q)
+		times[resources[i].configResource]++
 	}
 	out := make([]R, len(asked))
 	var rest []Q
 	var places []int // Of the rest, in out.
 	for i, q := range asked {
-		r := of(q)
+		r := resources[i]
 		err := env.alterable(call.Conn, r, times[r.configResource], older)
 		if err == nil {
 			rest, places = append(rest, q), append(places, i)
@@ -100,7 +100,7 @@ func alterEach[Q, R any](env *Env, call *Call, asked []Q, older bool, of func(Q)
 	answers, err := control(rest)
 	for n, i := range places {
 		if err != nil {
-			out[i] = refusal(of(rest[n]).configResource, controlCode(err), nil)
+			out[i] = refusal(resources[i].configResource, controlCode(err), nil)
 		} else {
 			out[i] = answers[n]
 		}
@@ -117,13 +117,7 @@ type configResource struct {
 // alteredResource is a resource of a request, and what is to become of its settings.
 type alteredResource struct {
 	configResource
-	ops []configOp
-}
-
-type configOp struct {
-	name string
-	op   kmsg.IncrementalAlterConfigOp
-	null bool // It has no value.
+	ops []controller.Alteration
 }
 
 // alterable says why the settings of a resource, named so many times in its request,
@@ -133,7 +127,7 @@ func (e *Env) alterable(c *Conn, r alteredResource, times int, older bool) *cont
 	if times > 1 {
 		return configRefusal(kerr.InvalidRequest, "Each resource must appear at most once.")
 	}
-	if refusal := r.checkOps(); refusal != nil {
+	if refusal := controller.CheckAlterations(r.ops); refusal != nil {
 		return refusal
 	}
 	logger := r.kind == kmsg.ConfigResourceTypeBrokerLogger
@@ -152,25 +146,6 @@ func (e *Env) alterable(c *Conn, r alteredResource, times int, older bool) *cont
 	return e.mayConfigs(c, kmsg.ACLOperationAlterConfigs, r.kind, r.name) // its controllers do.
 }
 
-// checkOps checks a resource's settings as far as that needs no knowledge of them.
-func (r alteredResource) checkOps() *controller.Refusal {
-	seen := make(map[string]bool, len(r.ops))
-	var null []string
-	for _, o := range r.ops {
-		if seen[o.name] {
-			return configRefusal(kerr.InvalidRequest, "Error due to duplicate config keys")
-		}
-		seen[o.name] = true
-		if o.null && o.op != kmsg.IncrementalAlterConfigOpDelete {
-			null = append(null, o.name)
-		}
-	}
-	if null != nil {
-		return configRefusal(kerr.InvalidRequest, "Null value not supported for : %s", strings.Join(null, ", "))
-	}
-	return nil
-}
-
 // checkBroker refuses the settings of other brokers, and operations that there are not.
 func (e *Env) checkBroker(r alteredResource) *controller.Refusal {
 	if r.name != "" {
@@ -181,8 +156,8 @@ func (e *Env) checkBroker(r alteredResource) *controller.Refusal {
 		}
 	}
 	for _, o := range r.ops {
-		if o.op < kmsg.IncrementalAlterConfigOpSet || o.op > kmsg.IncrementalAlterConfigOpSubtract {
-			return configRefusal(kerr.InvalidRequest, "Unknown operations type %d", int8(o.op))
+		if o.Op < kmsg.IncrementalAlterConfigOpSet || o.Op > kmsg.IncrementalAlterConfigOpSubtract {
+			return configRefusal(kerr.InvalidRequest, "Unknown operations type %d", int8(o.Op))
 		}
 	}
 	return nil
