@@ -115,3 +115,32 @@ func TestMissingSeesDeadPath(t *testing.T) {
 		})
 	}
 }
+
+// mostDeviations is how many deliberate differences there may be from Apache Kafka: who
+// wants one more asks first which is not worth its row any longer.
+const mostDeviations = 20
+
+// deviations returns what differs, the first cell of each row of docs/deviations.md.
+func deviations(page string) (rows []string) {
+	_, table, _ := strings.Cut(page, "\n|---|---|---|---|\n")
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 1 {
+			rows = append(rows, strings.TrimSpace(cells[1]))
+		}
+	}
+	return rows
+}
+
+func TestDeviationsAreFew(t *testing.T) {
+	page, err := os.ReadFile("docs/deviations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := deviations(string(page))
+	if len(rows) == 0 || len(rows) > mostDeviations {
+		t.Errorf("docs/deviations.md has %d rows, want 1 to %d:\n%s", len(rows), mostDeviations, strings.Join(rows, "\n"))
+	}
+	if got := deviations(string(page) + "| one more | a | b | c |\n"); len(got) != len(rows)+1 {
+		t.Errorf("%d rows and one more are %d", len(rows), len(got))
+	}
+}
