@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -26,6 +27,9 @@ const deviations = "docs/deviations.md: "
 
 // waiters is the row of what becomes of who waits in a classic group.
 const waiters = deviations + "who waits in a classic group: a JoinGroup or SyncGroup that the same member's next one overtakes; a SyncGroup whose member leaves meanwhile; a JoinGroup or SyncGroup while another's attempt to make it a consumer group fails"
+
+// fallsOver is the row of what ends in an exception in Kafka.
+const fallsOver = "what Kafka falls over: a Metadata request (version 12 and later) for a topic with neither name nor id; a resource named twice in AlterConfigs; a compressed batch whose offset deltas are not 0, 1, 2 and so on, whose bytes are not compressed as it says, or whose codec does not exist; a transactional batch that is shorter than its header; a fetch session whose reader has diverged and that goes on in a version below 12"
 
 // known are the differences that are explained.
 var known = []Known{
@@ -151,6 +155,17 @@ var known = []Known{
 		},
 	},
 	{
+		Name:      "a fetch session that goes on in a version that cannot say that its reader has diverged",
+		Reference: deviations + fallsOver, // The diverging epoch of FetchResponse.json is not ignorable.
+		is: func(d *Difference) bool {
+			req, ok := d.sent.(*kmsg.FetchRequest)
+			resp, answered := d.answers[1].(*kmsg.FetchResponse)
+			return ok && answered && resp.ErrorCode == kerr.UnsupportedVersion.Code && req.Version < 12 && req.SessionEpoch > 0 && slices.ContainsFunc(d.Lines[:d.line], func(l Line) bool {
+				return divergedFetch.MatchString(l.Request)
+			})
+		},
+	},
+	{
 		Name:      "a last stable offset below the start of the log",
 		Reference: deviations + "the last stable offset where DeleteRecords has cut into a batch and a transaction is open from before it",
 		is: func(d *Difference) bool {
@@ -178,6 +193,9 @@ var known = []Known{
 
 // compressesItself finds a request that has a topic's batches compressed by the broker.
 var compressesItself = regexp.MustCompile(`Name:"compression\.type" (Op:\d+ )?Value:"(gzip|snappy|lz4|zstd)"`)
+
+// divergedFetch finds a fetch of a session in a version that can say so.
+var divergedFetch = regexp.MustCompile(`^Fetch v1[2-9] `)
 
 // groupOf finds the group that a request is about.
 var groupOf = regexp.MustCompile(`\bGroup:("[^"]*")`)

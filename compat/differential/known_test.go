@@ -297,3 +297,26 @@ func TestTargetsAreCountedAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsThatGoBack: only a session that was fetched in by a newer version explains
+// that Kafka does not answer an older one.
+func TestSessionsThatGoBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		before  string
+		version int16
+		epoch   int32
+		want    bool
+	}{
+		"from 12 to 8":      {"Fetch v12 {}", 8, 1, true},
+		"from 11 to 8":      {"Fetch v11 {}", 8, 1, false},
+		"from 12 to 12":     {"Fetch v12 {}", 12, 1, false},
+		"without a session": {"Fetch v12 {}", 8, -1, false},
+	} {
+		req := kmsg.NewPtrFetchRequest()
+		req.Version, req.SessionEpoch = c.version, c.epoch
+		d := &Difference{API: kmsg.Fetch, sent: req, answers: [2]kmsg.Response{nil, &kmsg.FetchResponse{ErrorCode: 35}}, line: 1, Lines: []Line{{Request: c.before}, {Request: "Fetch"}}}
+		if k := explain(d); (k != nil) != c.want {
+			t.Errorf("%s: explained by %v", name, k)
+		}
+	}
+}
